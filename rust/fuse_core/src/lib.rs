@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The logic of the FUSE client that needs no kernel, and is tested on the host.
+//!
+//! * [`request`]: who owns a request, from its sender to the server and back.
+//! * [`init`]: what client and server agree on by INIT.
+//! * [`limits`]: how large a READ or WRITE and a folio may be.
+//! * [`forget`]: how many FORGETs go into one read of the device, and when.
+//!
+//! Nothing here allocates, sleeps, locks or panics, whatever a server sends.
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs, unreachable_pub)]
+
+pub mod forget;
+pub mod init;
+pub mod limits;
+pub mod request;
