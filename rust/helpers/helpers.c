@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Inline functions and macros of the kernel headers as real functions, for
+ * Rust. `fuse_rs_helper_x` is known to Rust as `fuse_bindings::x`. What the
+ * `kernel` crate has as a helper of its own is not repeated here.
+ *
+ * Sorted alphabetically.
+ */
+
+#include "copy.c"
+#include "cred.c"
+#include "dcache.c"
+#include "file.c"
+#include "folio.c"
+#include "fs_context.c"
+#include "inode.c"
+#include "iomap.c"
+#include "mm.c"
+#include "pagemap.c"
+#include "pid.c"
+#include "super.c"
+#include "time.c"
+#include "uio.c"
+#include "wait.c"

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/jiffies.h>
+#include <linux/sched.h>
+
+/* Inline only where jiffies are 64 bits wide. */
+u64 fuse_rs_helper_get_jiffies_64(void)
+{
+	return get_jiffies_64();
+}
+
+unsigned long fuse_rs_helper_msecs_to_jiffies(unsigned int msecs)
+{
+	return msecs_to_jiffies(msecs);
+}
