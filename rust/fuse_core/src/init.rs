@@ -2,19 +2,14 @@
 
 //! What client and server agree on by INIT.
 //!
-//! The client sends an [`Offer`], the server's answer turns it into [`Negotiated`] under the client's [`Policy`].
-//! A server of an older minor version sends a shorter answer, whose missing fields are 0.
+//! The client offers an [`InitIn`], whose flags are what it implements and no more: the server may take any of it. The
+//! server's [`InitOut`] makes it [`Negotiated`], under the client's [`Policy`].
 //!
 //! C header: `include/uapi/linux/fuse.h` (`struct fuse_init_in`, `struct fuse_init_out`).
 
 use crate::limits::Limits;
 use core::fmt;
-use fuse_abi::{InitFlags, InitOut, Malformed};
-
-/// The major version of the protocol.
-pub const MAJOR: u32 = 7;
-/// The newest minor version that the client speaks.
-pub const MINOR: u32 = 46;
+use fuse_abi::{InitFlags, InitIn, InitOut, Malformed, MINOR_VERSION, VERSION};
 
 /// A READ or WRITE of this many bytes is always allowed.
 const MIN_IO: u32 = 4096;
@@ -30,15 +25,6 @@ const MAX_MAP_ALIGNMENT: u16 = 21;
 const MAX_STACK_DEPTH: u32 = 2;
 /// How often timeouts are looked for, seconds; a shorter one has no meaning.
 const MIN_REQUEST_TIMEOUT: u32 = 15;
-
-/// What the client offers in INIT, beside [`MAJOR`] and [`MINOR`].
-#[derive(Clone, Copy, Debug)]
-pub struct Offer {
-    /// Most bytes of readahead.
-    pub max_readahead: u32,
-    /// What the client implements, and no more: the server may take any of it.
-    pub flags: InitFlags,
-}
 
 /// What the client's side allows, whatever the server says.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +98,7 @@ impl fmt::Display for InitError {
         match self {
             Self::Errno(errno) => write!(f, "the server answered INIT with error {errno}"),
             Self::Malformed(malformed) => write!(f, "the server's answer to INIT: {malformed}"),
-            Self::Major(major) => write!(f, "the server speaks version {major} of the protocol, not {MAJOR}"),
+            Self::Major(major) => write!(f, "the server speaks version {major} of the protocol, not {VERSION}"),
             Self::MapAlignment(shift) => write!(
                 f,
                 "the server wants DAX mappings aligned to 2^{shift} bytes, at most 2^{MAX_MAP_ALIGNMENT} is possible"
@@ -130,14 +116,14 @@ impl fmt::Display for InitError {
 ///
 /// What is wrong with the answer. [`InitError::Errno`] and [`InitError::Malformed`] are for those who got none.
 pub fn negotiate<const PAGE_SHIFT: u32>(
-    offer: &Offer,
+    offer: &InitIn,
     policy: &Policy,
     reply: &InitOut,
 ) -> Result<Negotiated, InitError> {
-    if reply.major != MAJOR {
+    if reply.major != VERSION {
         return Err(InitError::Major(reply.major));
     }
-    let minor = reply.minor.min(MINOR);
+    let minor = reply.minor.min(MINOR_VERSION);
     let flags = common_flags(offer, minor, reply);
     let default_permissions = policy.default_permissions || flags.contains(InitFlags::POSIX_ACL);
     if flags.contains(InitFlags::ALLOW_IDMAP) && !default_permissions {
@@ -188,15 +174,9 @@ pub fn negotiate<const PAGE_SHIFT: u32>(
 }
 
 /// The flags that were offered, taken and do not contradict each other.
-fn common_flags(offer: &Offer, minor: u32, reply: &InitOut) -> InitFlags {
-    if minor < 6 {
-        return InitFlags::empty();
-    }
-    let mut taken = InitFlags::join(reply.flags, 0);
-    if taken.contains(InitFlags::INIT_EXT) {
-        taken = InitFlags::join(reply.flags, reply.flags2);
-    }
-    let mut flags = offer.flags & taken;
+fn common_flags(offer: &InitIn, minor: u32, reply: &InitOut) -> InitFlags {
+    let offered = InitFlags::join(offer.flags, offer.flags2);
+    let mut flags = offered & reply.features();
 
     if minor < 9 {
         flags.remove(InitFlags::EXPORT_SUPPORT);
@@ -205,7 +185,7 @@ fn common_flags(offer: &Offer, minor: u32, reply: &InitOut) -> InitFlags {
         // BSD locks had no flag of their own.
         let locks = flags.contains(InitFlags::POSIX_LOCKS);
         flags.set(InitFlags::FLOCK_LOCKS, locks);
-        flags &= offer.flags;
+        flags &= offered;
     }
     if !flags.contains(InitFlags::DO_READDIRPLUS) {
         flags.remove(InitFlags::READDIRPLUS_AUTO);

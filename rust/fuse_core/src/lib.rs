@@ -13,6 +13,9 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs, unreachable_pub)]
 
+#[cfg(test)]
+extern crate std;
+
 pub mod forget;
 pub mod init;
 pub mod limits;

@@ -348,3 +348,6 @@ impl Default for RequestState {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests;
