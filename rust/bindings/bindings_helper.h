@@ -39,26 +39,61 @@
 #include <linux/poll.h>
 #include <linux/slab.h>
 
-/* Macros with casts or computed values, which bindgen does not evaluate. */
-const gfp_t RUST_CONST_HELPER_GFP_NOFS = GFP_NOFS;
-const gfp_t RUST_CONST_HELPER_GFP_HIGHUSER = GFP_HIGHUSER;
-const gfp_t RUST_CONST_HELPER_GFP_HIGHUSER_MOVABLE = GFP_HIGHUSER_MOVABLE;
-const gfp_t RUST_CONST_HELPER___GFP_NOFAIL = __GFP_NOFAIL;
-const gfp_t RUST_CONST_HELPER___GFP_NORETRY = __GFP_NORETRY;
-const gfp_t RUST_CONST_HELPER___GFP_ACCOUNT = __GFP_ACCOUNT;
-const slab_flags_t RUST_CONST_HELPER_SLAB_ACCOUNT = SLAB_ACCOUNT;
-const slab_flags_t RUST_CONST_HELPER_SLAB_HWCACHE_ALIGN = SLAB_HWCACHE_ALIGN;
-const slab_flags_t RUST_CONST_HELPER_SLAB_NO_MERGE = SLAB_NO_MERGE;
-const slab_flags_t RUST_CONST_HELPER_SLAB_RECLAIM_ACCOUNT = SLAB_RECLAIM_ACCOUNT;
-const u64 RUST_CONST_HELPER_IOMAP_NULL_ADDR = IOMAP_NULL_ADDR;
-const fmode_t RUST_CONST_HELPER_FMODE_READ = FMODE_READ;
-const fmode_t RUST_CONST_HELPER_FMODE_WRITE = FMODE_WRITE;
-const fmode_t RUST_CONST_HELPER_FMODE_EXEC = FMODE_EXEC;
-const fmode_t RUST_CONST_HELPER_FMODE_NOWAIT = FMODE_NOWAIT;
-const fmode_t RUST_CONST_HELPER_FMODE_STREAM = FMODE_STREAM;
-const __poll_t RUST_CONST_HELPER_EPOLLIN = EPOLLIN;
-const __poll_t RUST_CONST_HELPER_EPOLLOUT = EPOLLOUT;
-const __poll_t RUST_CONST_HELPER_EPOLLERR = EPOLLERR;
-const __poll_t RUST_CONST_HELPER_EPOLLHUP = EPOLLHUP;
-const __poll_t RUST_CONST_HELPER_EPOLLRDNORM = EPOLLRDNORM;
-const __poll_t RUST_CONST_HELPER_EPOLLWRNORM = EPOLLWRNORM;
+/*
+ * Macros with casts or computed values, which bindgen does not evaluate: as
+ * variables of the type of the field that they are stored in.
+ */
+#define RUST_CONST(type, name) const type RUST_CONST_HELPER_##name = name
+
+RUST_CONST(gfp_t, GFP_HIGHUSER);
+RUST_CONST(gfp_t, GFP_HIGHUSER_MOVABLE);
+RUST_CONST(gfp_t, GFP_NOFS);
+RUST_CONST(gfp_t, __GFP_ACCOUNT);
+RUST_CONST(gfp_t, __GFP_NOFAIL);
+RUST_CONST(gfp_t, __GFP_NORETRY);
+
+RUST_CONST(slab_flags_t, SLAB_ACCOUNT);
+RUST_CONST(slab_flags_t, SLAB_HWCACHE_ALIGN);
+RUST_CONST(slab_flags_t, SLAB_NO_MERGE);
+RUST_CONST(slab_flags_t, SLAB_RECLAIM_ACCOUNT);
+
+RUST_CONST(unsigned long, SB_ACTIVE);
+RUST_CONST(unsigned long, SB_DIRSYNC);
+RUST_CONST(unsigned long, SB_MANDLOCK);
+RUST_CONST(unsigned long, SB_NOATIME);
+RUST_CONST(unsigned long, SB_NODEV);
+RUST_CONST(unsigned long, SB_NOEXEC);
+RUST_CONST(unsigned long, SB_NOSEC);
+RUST_CONST(unsigned long, SB_NOSUID);
+RUST_CONST(unsigned long, SB_POSIXACL);
+RUST_CONST(unsigned long, SB_RDONLY);
+RUST_CONST(unsigned long, SB_SYNCHRONOUS);
+RUST_CONST(loff_t, MAX_LFS_FILESIZE);
+
+RUST_CONST(fmode_t, FMODE_CAN_ODIRECT);
+RUST_CONST(fmode_t, FMODE_EXEC);
+RUST_CONST(fmode_t, FMODE_NOWAIT);
+RUST_CONST(fmode_t, FMODE_PREAD);
+RUST_CONST(fmode_t, FMODE_PWRITE);
+RUST_CONST(fmode_t, FMODE_READ);
+RUST_CONST(fmode_t, FMODE_STREAM);
+RUST_CONST(fmode_t, FMODE_WRITE);
+
+RUST_CONST(int, IOCB_APPEND);
+RUST_CONST(int, IOCB_DSYNC);
+RUST_CONST(int, IOCB_NOWAIT);
+RUST_CONST(int, IOCB_SYNC);
+
+RUST_CONST(unsigned int, LOOKUP_CREATE);
+RUST_CONST(unsigned int, LOOKUP_EXCL);
+RUST_CONST(unsigned int, LOOKUP_OPEN);
+RUST_CONST(unsigned int, LOOKUP_RCU);
+RUST_CONST(unsigned int, LOOKUP_RENAME_TARGET);
+RUST_CONST(unsigned int, LOOKUP_REVAL);
+
+RUST_CONST(__poll_t, EPOLLERR);
+RUST_CONST(__poll_t, EPOLLHUP);
+RUST_CONST(__poll_t, EPOLLIN);
+RUST_CONST(__poll_t, EPOLLOUT);
+RUST_CONST(__poll_t, EPOLLRDNORM);
+RUST_CONST(__poll_t, EPOLLWRNORM);

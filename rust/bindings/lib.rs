@@ -35,6 +35,8 @@ mod generated {
     type __kernel_ssize_t = isize;
     type __kernel_ptrdiff_t = isize;
 
+    pub const IOMAP_NULL_ADDR: u64 = u64::MAX;
+
     // SAFETY: `__BindgenBitfieldUnit<Storage>` is a newtype around `Storage`.
     unsafe impl<Storage> Zeroable for __BindgenBitfieldUnit<Storage> where Storage: Zeroable {}
 
