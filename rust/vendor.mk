@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# The crates that the module is built from and that are not ours, in the versions
-# of Cargo.lock, under build/vendor. Included by the Makefile; Kbuild compiles them.
+# `make -f rust/vendor.mk`, or included: bitflags, the one crate in the module that
+# is neither ours nor the kernel's, in the version of Cargo.lock, into build/vendor,
+# where Kbuild compiles it. cargo fetches it together with what `cargo test` needs.
 
-top := $(patsubst %/,%,$(dir $(abspath $(dir $(lastword $(MAKEFILE_LIST))))))
+fuse_rs_top := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))..)
+fuse_rs_vendor := $(fuse_rs_top)/build/vendor
 CARGO ?= cargo
 
 .PHONY: vendor
-vendor: $(top)/build/vendor/.stamp
+vendor: $(fuse_rs_vendor)/.stamp
 
-# Vendored beside and moved into place, so that a lost download leaves nothing half-made.
-$(top)/build/vendor/.stamp: $(top)/Cargo.lock
-	@echo '  VENDOR  build/vendor'
-	@rm -rf $(@D).new && mkdir -p $(@D).new
-	@cd $(top) && $(CARGO) vendor --quiet --locked $(@D).new >/dev/null
-	@rm -rf $(@D) && mv $(@D).new $(@D) && touch $@
+# Replaced only by other contents, so that the module is not built anew for nothing.
+$(fuse_rs_vendor)/.stamp: $(fuse_rs_top)/Cargo.lock
+	@echo '  VENDOR  bitflags'
+	@rm -rf $(@D)/new && mkdir -p $(@D)/new
+	@manifest=$$(cd $(fuse_rs_top) && $(CARGO) metadata --quiet --locked --format-version 1 \
+		--filter-platform x86_64-unknown-linux-gnu | \
+		grep -o '"manifest_path":"[^"]*/bitflags-[^"]*/Cargo.toml"' | cut -d'"' -f4) && \
+		{ [ "$$manifest" ] || { echo "bitflags: not fetched" >&2; exit 1; }; } && \
+		cp -r "$$(dirname "$$manifest")/src" $(@D)/new/
+	@diff -rq $(@D)/new $(@D)/bitflags >/dev/null 2>&1 || \
+		{ rm -rf $(@D)/bitflags && mv $(@D)/new $(@D)/bitflags; }
+	@rm -rf $(@D)/new && touch $@
