@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# Everything a person types. `make help` lists it.
+
+running := /lib/modules/$(shell uname -r)/build
+metadata = $(wildcard $(1)/rust/libkernel.rmeta)
+
+# KDIR is used as it is, with the host's compilers. Without it the running
+# kernel's build tree is taken if Rust modules can be built in it, else qemu/
+# prepares Debian's kernel and compilers under build/.
+ifeq ($(origin KDIR),undefined)
+  ifneq ($(call metadata,$(running)),)
+    KDIR := $(running)
+  endif
+endif
+
+MO := $(CURDIR)/build/mod
+kmake = $(MAKE) -C $(KDIR) M=$(CURDIR) MO=$(MO)
+
+.PHONY: all
+ifneq ($(KDIR),)
+all: metadata
+	@$(MAKE) --no-print-directory -s -f rust/vendor.mk vendor
+	@mkdir -p $(MO)
+	$(kmake) modules
+	@echo "built $(MO)/fuse_rs.ko"
+
+.PHONY: metadata
+metadata:
+	@[ -n "$(call metadata,$(KDIR))" ] || { \
+	echo "$(KDIR) has no Rust metadata (rust/libkernel.rmeta): distributions' header packages leave it out." >&2; \
+	echo "Give KDIR= a kernel's build tree with CONFIG_RUST=y after 'make modules_prepare' or a full build," >&2; \
+	echo "or run 'make' without KDIR to have Debian's kernel prepared under build/." >&2; exit 1; }
+
+.PHONY: modules_install
+modules_install: all
+	$(kmake) modules_install
+else
+all: host
+	@qemu/module stock
+	@echo "built build/mod-stock/fuse_rs.ko"
+
+.PHONY: modules_install
+modules_install: all
+	@qemu/module stock modules_install
+endif
+
+.PHONY: help
+help:
+	@echo 'make                  build fuse_rs.ko for KDIR=, by default the running kernel if its build tree'
+	@echo '                      has Rust metadata, else Debian'"'"'s kernel, prepared under build/'
+	@echo 'make demo             read a tree of files through both clients and show what differs'
+	@echo 'make test             host tests, then the kselftests on both clients, on Debian'"'"'s kernel'
+	@echo 'make test-debug       the kselftests on a kernel with KASAN, lockdep and kmemleak'
+	@echo 'make check            the fast loop: format, clippy, host tests, build, one boot'
+	@echo 'make shell            a root prompt in a guest with the module loaded'
+	@echo 'make modules_install  install the module built for KDIR'
+	@echo 'make clean            remove what was built from this source'
+	@echo 'make distclean        remove all of build/, toolchain and kernels included'
+	@echo 'Everything needed is set up under build/ by the first command that needs it.'
+
+.PHONY: host
+host:
+	@qemu/host
+
+.PHONY: demo test test-debug check shell
+demo: host
+	@qemu/demo
+test: host
+	@tests/run host stock
+test-debug: host
+	@tests/run debug
+check: host
+	@tests/check
+shell: host
+	@qemu/module stock
+	@qemu/run --shell
+
+.PHONY: clean distclean
+clean:
+	rm -rf build/mod build/mod-* build/target build/kselftest build/log build/results
+distclean:
+	@if [ -e build ]; then chmod -R u+rwX build; rm -rf build; fi
