@@ -21,43 +21,44 @@ FIXTURE_TEARDOWN(init)
 }
 
 /* The mount works: attributes, statistics and data are those of the mock. */
-#define EXPECT_WORKS(self)						\
-	do {								\
-		const char *path_ = mock_path((self)->m, "file");	\
-		struct statvfs vfs_;					\
-		struct stat st_;					\
-		int fd_;						\
-									\
-		EXPECT_CALL(0, (self)->m, mock_call_stat, path_);	\
-		ASSERT_EQ(0, stat(path_, &st_));			\
-		EXPECT_EQ(300000, st_.st_size);				\
-		EXPECT_EQ((self)->file, st_.st_ino);			\
-		EXPECT_EQ(S_IFREG | 0644U, st_.st_mode);		\
-		EXPECT_EQ(1700000002, st_.st_mtime);			\
-		ASSERT_EQ(0, statvfs((self)->m->dir, &vfs_));		\
-		EXPECT_EQ(1000003U, vfs_.f_blocks);			\
-		EXPECT_EQ(40009U, vfs_.f_ffree);			\
-		fd_ = open(path_, O_RDONLY);				\
-		ASSERT_LE(0, fd_);					\
-		EXPECT_CONTENT(fd_, (self)->file, 0, 300000);		\
-		close(fd_);						\
-	} while (0)
+static void works(struct __test_metadata *_metadata, struct mock *m, uint64_t file)
+{
+	const char *path = mock_path(m, "file");
+	struct statvfs vfs;
+	struct stat st;
+	int fd;
 
-#define EXPECT_REFUSED(self)						\
-	do {								\
-		EXPECT_CALL(ECONNREFUSED, (self)->m, mock_call_stat, mock_path((self)->m, "file")); \
-		EXPECT_CALL(ECONNREFUSED, (self)->m, mock_call_stat, (self)->m->dir); \
-		EXPECT_EQ(1U, mock_count((self)->m, FUSE_INIT));	\
-		EXPECT_EQ(0U, mock_count((self)->m, FUSE_LOOKUP));	\
-		EXPECT_EQ(0, mock_umount((self)->m));			\
-	} while (0)
+	EXPECT_CALL(0, m, mock_call_stat, path);
+	ASSERT_EQ(0, stat(path, &st));
+	EXPECT_EQ(300000, st.st_size);
+	EXPECT_EQ(file, st.st_ino);
+	EXPECT_EQ(S_IFREG | 0644U, st.st_mode);
+	EXPECT_EQ(1700000002, st.st_mtime);
+	ASSERT_EQ(0, statvfs(m->dir, &vfs));
+	EXPECT_EQ(1000003U, vfs.f_blocks);
+	EXPECT_EQ(40009U, vfs.f_ffree);
+	fd = open(path, O_RDONLY);
+	ASSERT_LE(0, fd);
+	EXPECT_CONTENT(fd, file, 0, 300000);
+	close(fd);
+}
+
+/* The connection is refused for good: nothing but INIT was ever sent. */
+static void refused(struct __test_metadata *_metadata, struct mock *m)
+{
+	EXPECT_CALL(ECONNREFUSED, m, mock_call_stat, mock_path(m, "file"));
+	EXPECT_CALL(ECONNREFUSED, m, mock_call_stat, m->dir);
+	EXPECT_EQ(1U, mock_count(m, FUSE_INIT));
+	EXPECT_EQ(0U, mock_count(m, FUSE_LOOKUP));
+	EXPECT_EQ(0, mock_umount(m));
+}
 
 TEST_F_TIMEOUT(init, offer, TEST_BOUND)
 {
 	struct mock_record *record;
 
 	START(self->m, "");
-	EXPECT_WORKS(self);
+	works(_metadata, self->m, self->file);
 	ASSERT_EQ(1U, mock_count(self->m, FUSE_INIT));
 	record = mock_last(self->m, FUSE_INIT);
 	EXPECT_EQ(record, &self->m->record[0]) {
@@ -128,28 +129,28 @@ TEST_F_TIMEOUT(init, error_reply, TEST_BOUND)
 {
 	self->m->init.error = -EPROTO;
 	START(self->m, "");
-	EXPECT_REFUSED(self);
+	refused(_metadata, self->m);
 }
 
 TEST_F_TIMEOUT(init, major_older, TEST_BOUND)
 {
 	self->m->init.out.major = 6;
 	START(self->m, "");
-	EXPECT_REFUSED(self);
+	refused(_metadata, self->m);
 }
 
 TEST_F_TIMEOUT(init, major_newer, TEST_BOUND)
 {
 	self->m->init.out.major = 8;
 	START(self->m, "");
-	EXPECT_REFUSED(self);
+	refused(_metadata, self->m);
 }
 
 TEST_F_TIMEOUT(init, empty_reply, TEST_BOUND)
 {
 	self->m->init.size = 0;
 	START(self->m, "");
-	EXPECT_REFUSED(self);
+	refused(_metadata, self->m);
 }
 
 /* More bytes than the struct has: the write is refused, and so is the connection. */
@@ -157,7 +158,7 @@ TEST_F_TIMEOUT(init, oversized_reply, TEST_BOUND)
 {
 	self->m->init.size = sizeof(struct fuse_init_out) + 1;
 	START(self->m, "");
-	EXPECT_REFUSED(self);
+	refused(_metadata, self->m);
 	EXPECT_EQ(EINVAL, mock_last(self->m, FUSE_INIT)->write_error);
 }
 
@@ -166,7 +167,7 @@ TEST_F_TIMEOUT(init, minor_newer, TEST_BOUND)
 {
 	self->m->init.out.minor = 99;
 	START(self->m, "");
-	EXPECT_WORKS(self);
+	works(_metadata, self->m, self->file);
 }
 
 /* Bits nobody has defined are ignored. */
@@ -175,7 +176,7 @@ TEST_F_TIMEOUT(init, unknown_flags, TEST_BOUND)
 	self->m->init.out.flags |= FUSE_INIT_EXT;
 	self->m->init.out.flags2 = 0xfff00000;
 	START(self->m, "");
-	EXPECT_WORKS(self);
+	works(_metadata, self->m, self->file);
 }
 
 /* flags2 counts only with FUSE_INIT_EXT: without it, garbage there is harmless. */
@@ -183,7 +184,7 @@ TEST_F_TIMEOUT(init, flags2_without_ext, TEST_BOUND)
 {
 	self->m->init.out.flags2 = 0xffffffff;
 	START(self->m, "");
-	EXPECT_WORKS(self);
+	works(_metadata, self->m, self->file);
 }
 
 TEST_F_TIMEOUT(init, limits_zero, TEST_BOUND)
@@ -198,7 +199,7 @@ TEST_F_TIMEOUT(init, limits_zero, TEST_BOUND)
 	out->max_pages = 0;
 	out->time_gran = 0;
 	START(self->m, "");
-	EXPECT_WORKS(self);
+	works(_metadata, self->m, self->file);
 	EXPECT_GE(MOCK_PAGE, mock_max_size(self->m, FUSE_READ, self->file));
 }
 
@@ -214,7 +215,7 @@ TEST_F_TIMEOUT(init, limits_huge, TEST_BOUND)
 	out->max_pages = UINT16_MAX;
 	out->time_gran = UINT32_MAX;
 	START(self->m, "");
-	EXPECT_WORKS(self);
+	works(_metadata, self->m, self->file);
 	EXPECT_GE(self->m->offered.max_readahead, mock_max_size(self->m, FUSE_READ, self->file));
 }
 
@@ -271,7 +272,7 @@ FIXTURE_TEARDOWN(init_size)
 TEST_F_TIMEOUT(init_size, works, TEST_BOUND)
 {
 	START(self->m, "");
-	EXPECT_WORKS(self);
+	works(_metadata, self->m, self->file);
 	EXPECT_EQ(0, mock_last(self->m, FUSE_INIT)->write_error);
 	EXPECT_EQ(1U, mock_count(self->m, FUSE_INIT));
 }

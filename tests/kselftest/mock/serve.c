@@ -162,8 +162,10 @@ static void serve_lookup(struct mock *m, struct mock_request *req)
 		return;
 	}
 	fill_entry(m, id, &out);
-	if (!mock_reply(m, req, 0, &out, entry_out_size(m)))
-		mock_node(m, id)->lookups++;
+	/* Counted before the reply is out, so that whoever waited for it sees the count. */
+	mock_node(m, id)->lookups++;
+	if (mock_reply(m, req, 0, &out, entry_out_size(m)))
+		mock_node(m, id)->lookups--;
 }
 
 static void serve_getattr(struct mock *m, struct mock_request *req)
@@ -228,6 +230,7 @@ static void serve_readdir(struct mock *m, struct mock_request *req, bool plus)
 		if (plus && !dot) {
 			fill_entry(m, id, (void *)(reply + used));
 			entered[entries++] = id;
+			mock_node(m, id)->lookups++;
 		}
 		dirent->ino = id ? id : FUSE_ROOT_ID;
 		dirent->off = position;
@@ -236,9 +239,9 @@ static void serve_readdir(struct mock *m, struct mock_request *req, bool plus)
 		memcpy(dirent->name, name, dirent->namelen);
 		used += size;
 	}
-	if (!mock_reply(m, req, 0, reply, used))
+	if (mock_reply(m, req, 0, reply, used))
 		while (entries)
-			mock_node(m, entered[--entries])->lookups++;
+			mock_node(m, entered[--entries])->lookups--;
 	free(entered);
 	free(reply);
 }
