@@ -20,5 +20,6 @@
 #include "pid.c"
 #include "super.c"
 #include "time.c"
+#include "trace.c"
 #include "uio.c"
 #include "wait.c"

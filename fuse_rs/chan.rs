@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The connection to a server as the filesystem sees it: requests go in, answers come out.
+//!
+//! Before INIT is answered requests wait at a gate, only INIT itself and forced ones pass. Once the connection is aborted, which
+//! happens at unmount, when the server's last device is closed, or on demand, all requests end.
+//!
+//! # Lock order
+//!
+//! `pqueues`, [`Iqueue`], [`Pqueue`], [`Request`]; `pqueues` is a mutex. Completions run without locks.
+
+use crate::{
+    iqueue::{
+        ForgetSlot,
+        Iqueue,
+        Work, //
+    },
+    pqueue::Pqueue,
+    req::{
+        Args,
+        Completion,
+        Ended,
+        Prepared,
+        Queue,
+        Reply,
+        Request, //
+    }, //
+};
+use fuse_abi::ForgetOne;
+use fuse_core::init::Negotiated;
+use fuse_sys::trace;
+use kernel::{
+    prelude::*,
+    rbtree::RBTree,
+    static_lock_class,
+    sync::{
+        atomic::{
+            ordering::{
+                Full,
+                Relaxed, //
+            },
+            Atomic, //
+        },
+        new_mutex,
+        new_spinlock,
+        Arc,
+        Mutex,
+        SpinLock, //
+    }, //
+};
+use vfs::wait::{
+    PollTable,
+    WaitQueue,
+    EPOLLIN,
+    EPOLLRDNORM, //
+};
+
+/// A connection.
+#[pin_data]
+pub(crate) struct Chan {
+    /// The device number of the mount, for tracepoints; 0 until it is known.
+    connection: Atomic<u32>,
+    /// Minor version of the protocol, and most bytes of a WRITE, as INIT has set them; 0 before.
+    minor: Atomic<u32>,
+    max_write: Atomic<u32>,
+    /// Requests that were queued and whose sender was not told yet how they ended.
+    in_flight: Atomic<usize>,
+    /// Set after [`Iqueue`] was disconnected.
+    aborted: Atomic<bool>,
+    #[pin]
+    iqueue: SpinLock<Iqueue>,
+    /// Readers and pollers of the device.
+    #[pin]
+    readers: WaitQueue,
+    /// Senders that wait for INIT.
+    #[pin]
+    gate: WaitQueue,
+    /// Woken when nothing is in flight after an abort.
+    #[pin]
+    idle: WaitQueue,
+    /// The tables of the server's devices.
+    #[pin]
+    pqueues: Mutex<KVec<Arc<Pqueue>>>,
+}
+
+impl Chan {
+    /// A connection whose server has not answered INIT. It needs a device: [`Dev::install`](crate::dev::Dev::install).
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        let pqueues = KVec::with_capacity(1, GFP_KERNEL)?;
+        Arc::pin_init(
+            pin_init!(Self {
+                connection: Atomic::new(0),
+                minor: Atomic::new(0),
+                max_write: Atomic::new(0),
+                in_flight: Atomic::new(0),
+                aborted: Atomic::new(false),
+                iqueue <- new_spinlock!(Iqueue::new(), "fuse_rs_iqueue"),
+                readers <- WaitQueue::new(c"fuse_rs_readers", static_lock_class!()),
+                gate <- WaitQueue::new(c"fuse_rs_gate", static_lock_class!()),
+                idle <- WaitQueue::new(c"fuse_rs_idle", static_lock_class!()),
+                pqueues <- new_mutex!(pqueues, "fuse_rs_pqueues"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Sends a request and waits for the answer. It waits for INIT before, unless it is forced. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// What the server answers. `EINTR`: a fatal signal came before the server had read the request; after that the answer is
+    /// waited for. `ENOTCONN`: there is no server; `ECONNABORTED`: it went away meanwhile. `ECONNREFUSED`: INIT has failed.
+    /// `EIO`: the server's answer did not fit, or the request did not fit into its buffer. `ENOMEM`.
+    pub(crate) fn send(&self, args: Args) -> Result<Reply> {
+        let prepared = Prepared::new(args, None)?;
+        let force = prepared.is_force();
+        let request = self.queue(prepared)?;
+        if !force {
+            match request.wait_killable() {
+                Ok(result) => return result,
+                Err(_) => self.give_up(&request)?,
+            }
+        }
+        request.wait()
+    }
+
+    /// Queues a request for the server, once the gate lets it pass.
+    fn queue(&self, prepared: Prepared) -> Result<Arc<Request>> {
+        let force = prepared.is_force();
+        let mut prepared = Some(prepared);
+        let queued = self.gate.wait_killable(|| {
+            let mut iqueue = self.iqueue.lock();
+            if let Err(error) = iqueue.admits(force)? {
+                return Some(Err(error));
+            }
+            let prepared = prepared.take()?;
+            self.in_flight.fetch_add(1, Relaxed);
+            Some(Ok(iqueue.push(self.connection(), prepared)))
+        });
+        let request = queued.map_err(|_| EINTR)??;
+        self.wake_reader();
+        Ok(request)
+    }
+
+    /// A fatal signal came while a task waits for `request`.
+    ///
+    /// # Errors
+    ///
+    /// `EINTR`: no server has read it, and now none will. Else it has to be waited for.
+    fn give_up(&self, request: &Arc<Request>) -> Result {
+        let mut inner = request.lock();
+        let Some(end) = inner.state.fatal_signal() else {
+            return Ok(());
+        };
+        let ended = request.settle(inner, end, Err(EINTR));
+        let node = self.iqueue.lock().remove(request.unique());
+        drop(node);
+        self.finish(ended);
+        Err(EINTR)
+    }
+
+    /// Allocates a request to be sent in the background later. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn prepare_background(
+        args: Args,
+        done: Option<KBox<dyn Completion>>,
+    ) -> Result<Prepared> {
+        Prepared::new(args, done)
+    }
+
+    /// Sends a request and does not wait for anything. Its completion runs when it is ended: in here, if there is no server. Only
+    /// `max_background` requests are under way at a time, the others wait for their turn, and for INIT. Does not sleep, if the
+    /// completion does not.
+    pub(crate) fn send_background(&self, mut prepared: Prepared) {
+        prepared.set_background();
+        let mut iqueue = self.iqueue.lock();
+        if let Some(Err(error)) = iqueue.admits(prepared.is_force()) {
+            drop(iqueue);
+            return refuse(prepared, error);
+        }
+        self.in_flight.fetch_add(1, Relaxed);
+        iqueue.push_background(prepared);
+        let started = iqueue.start_background(self.connection());
+        drop(iqueue);
+        self.wake_readers(started);
+    }
+
+    /// Sends INIT, which does not wait for itself. Otherwise as [`send_background`](Self::send_background).
+    pub(crate) fn send_init(&self, prepared: Prepared) {
+        let mut iqueue = self.iqueue.lock();
+        if !iqueue.is_connected() {
+            drop(iqueue);
+            return refuse(prepared, ENOTCONN);
+        }
+        self.in_flight.fetch_add(1, Relaxed);
+        iqueue.push(self.connection(), prepared);
+        drop(iqueue);
+        self.wake_reader();
+    }
+
+    /// Gives `nlookup` lookups of the node back to the server, if there is one. Any context in which memory may be freed.
+    pub(crate) fn queue_forget(&self, slot: ForgetSlot, nodeid: u64, nlookup: u64) {
+        let mut iqueue = self.iqueue.lock();
+        if iqueue.is_connected() {
+            iqueue.push_forget(slot, ForgetOne { nodeid, nlookup });
+            drop(iqueue);
+            self.wake_reader();
+        }
+    }
+
+    /// INIT was answered: requests pass, within what was agreed on.
+    pub(crate) fn set_initialized(&self, negotiated: &Negotiated) {
+        self.minor.store(negotiated.minor, Relaxed);
+        self.max_write.store(negotiated.limits.max_write, Relaxed);
+        let mut iqueue = self.iqueue.lock();
+        iqueue.open(negotiated.max_background);
+        let started = iqueue.start_background(self.connection());
+        drop(iqueue);
+        self.gate.wake_all();
+        self.wake_readers(started);
+    }
+
+    /// INIT has failed: requests that wait for it, and later ones that are not forced, end with `ECONNREFUSED`.
+    pub(crate) fn set_failed(&self) {
+        let waiting = self.iqueue.lock().fail();
+        self.gate.wake_all();
+        self.end_all(waiting, ECONNREFUSED);
+    }
+
+    /// Ends the connection: all requests end with `ECONNABORTED`, later ones with `ENOTCONN`. A request whose folios a server is
+    /// copying to right now is ended by the copier, see [`wait_aborted`](Self::wait_aborted). Sleeps.
+    pub(crate) fn abort(&self) {
+        let mut iqueue = self.iqueue.lock();
+        let Some((background, mut requests)) = iqueue.disconnect() else {
+            return;
+        };
+        let forgets = iqueue.drop_forgets();
+        drop(iqueue);
+        drop(forgets);
+
+        self.aborted.xchg(true, Full);
+        self.gate.wake_all();
+        self.readers.wake_all();
+
+        // No reader takes a request any more: all are in a table or in what was taken out of the queue.
+        for pqueue in self.pqueues.lock().iter() {
+            pqueue.drain_to(&mut requests);
+        }
+        self.end_all(requests, ECONNABORTED);
+        self.end_all(background, ECONNABORTED);
+    }
+
+    /// Waits until each request is ended and its sender told. After [`abort`](Self::abort), else there is no end to it. Sleeps.
+    pub(crate) fn wait_aborted(&self) {
+        self.idle
+            .wait(|| (self.in_flight.load(Relaxed) == 0).then_some(()))
+    }
+
+    /// Whether there is a server.
+    pub(crate) fn is_connected(&self) -> bool {
+        !self.aborted.load(Relaxed)
+    }
+
+    /// Minor version of the protocol that both sides speak.
+    pub(crate) fn minor(&self) -> u32 {
+        self.minor.load(Relaxed)
+    }
+
+    /// Most bytes of a WRITE.
+    pub(crate) fn max_write(&self) -> u32 {
+        self.max_write.load(Relaxed)
+    }
+
+    /// Sets what tracepoints call the connection: the device number of its mount, `new_encode_dev()` of it.
+    pub(crate) fn set_connection(&self, dev: u32) {
+        self.connection.store(dev, Relaxed);
+    }
+
+    fn connection(&self) -> u32 {
+        self.connection.load(Relaxed)
+    }
+
+    fn wake_reader(&self) {
+        self.readers.wake_poll(EPOLLIN | EPOLLRDNORM);
+    }
+
+    fn wake_readers(&self, count: u32) {
+        for _ in 0..count {
+            self.wake_reader();
+        }
+    }
+
+    fn end_all(&self, mut requests: Queue, error: Error) {
+        while let Some(first) = requests.cursor_front_mut() {
+            let request = first.remove_current().1.to_key_value().1;
+            let mut inner = request.lock();
+            if let Some(end) = inner.state.abort() {
+                let ended = request.settle(inner, end, Err(error));
+                self.finish(ended);
+            }
+        }
+    }
+
+    /// Tells the sender of an ended request, which was taken out of where it was. No locks held; may run completions.
+    pub(crate) fn finish(&self, ended: Ended) {
+        trace::request_end(
+            self.connection(),
+            ended.request().unique(),
+            ended.len(),
+            ended.errno(),
+        );
+        let request = ended.deliver();
+        if request.is_background() {
+            let mut iqueue = self.iqueue.lock();
+            iqueue.end_background();
+            let started = iqueue.start_background(self.connection());
+            drop(iqueue);
+            self.wake_readers(started);
+        }
+        // The last one sees the abort, or wait_aborted() sees the last one: both sides write, have a full barrier, and read.
+        if self.in_flight.fetch_sub(1, Full) == 1 && self.aborted.load(Relaxed) {
+            self.idle.wake_all();
+        }
+    }
+
+    /// Lets a device serve the connection. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn attach(&self, pqueue: Arc<Pqueue>) -> Result {
+        Ok(self.pqueues.lock().push(pqueue, GFP_KERNEL)?)
+    }
+
+    /// A device is closed: what it has read ends, and with the last device the connection. Sleeps.
+    pub(crate) fn detach(&self, pqueue: &Arc<Pqueue>) {
+        let mut pqueues = self.pqueues.lock();
+        pqueues.retain(|other| !Arc::ptr_eq(other, pqueue));
+        let last = pqueues.is_empty();
+        drop(pqueues);
+
+        let mut requests = RBTree::new();
+        pqueue.drain_to(&mut requests);
+        self.end_all(requests, ECONNABORTED);
+        if last {
+            self.abort();
+        }
+    }
+
+    /// Takes what is next for a reader of the device with table `pqueue` and a buffer of `buf_len` bytes.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV`: there is no client any more.
+    fn take(&self, pqueue: &Pqueue, buf_len: usize) -> Option<Result<Work>> {
+        let mut iqueue = self.iqueue.lock();
+        if !iqueue.is_connected() {
+            return Some(Err(ENODEV));
+        }
+        iqueue.take(pqueue, self.minor(), buf_len).map(Ok)
+    }
+
+    /// Takes what is next for a reader; waits for it, unless `nonblock`. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV`: there is no client any more. `EAGAIN`: nothing there. `ERESTARTSYS`: a signal.
+    pub(crate) fn next(&self, pqueue: &Pqueue, buf_len: usize, nonblock: bool) -> Result<Work> {
+        if nonblock {
+            return self.take(pqueue, buf_len).unwrap_or(Err(EAGAIN));
+        }
+        self.readers
+            .wait_interruptible_exclusive(|| self.take(pqueue, buf_len))?
+    }
+
+    /// What a poller of the device may do, [`None`] if there is no client any more: whether there is something to read.
+    pub(crate) fn poll<'file>(&'file self, table: &PollTable<'file>) -> Option<bool> {
+        table.wait(&self.readers);
+        let iqueue = self.iqueue.lock();
+        iqueue.is_connected().then(|| iqueue.has_work())
+    }
+}
+
+/// Ends a request that was never queued.
+fn refuse(prepared: Prepared, error: Error) {
+    let (request, _) = prepared.into_parts();
+    let mut inner = request.lock();
+    if let Some(end) = inner.state.abort() {
+        request.settle(inner, end, Err(error)).deliver();
+    }
+}

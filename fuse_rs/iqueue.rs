@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What waits for a reader of the device: requests, forgets, and background requests whose turn has not come.
+//!
+//! # Lock order
+//!
+//! The lock of the [`Iqueue`], which is [`Chan`](crate::chan::Chan)'s, then that of a [`Pqueue`], then that of a [`Request`].
+
+use crate::{
+    pqueue::Pqueue,
+    req::{
+        Prepared,
+        Queue,
+        Request, //
+    }, //
+};
+use core::mem;
+use fuse_abi::ForgetOne;
+use fuse_core::{
+    forget::{
+        self,
+        ForgetTurn, //
+    },
+    request, //
+};
+use fuse_sys::trace;
+use kernel::{
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode,
+        RBTreeNodeReservation, //
+    },
+    sync::Arc, //
+};
+
+/// Background requests that may be under way until INIT says how many.
+const DEFAULT_MAX_BACKGROUND: u32 = 12;
+
+/// Whether requests may pass.
+#[derive(Clone, Copy, PartialEq)]
+enum Gate {
+    /// They wait: INIT is not answered.
+    Shut,
+    /// INIT is answered.
+    Open,
+    /// INIT has failed: all but forced ones are refused.
+    Failed,
+}
+
+/// The memory to queue a forget with.
+pub(crate) struct ForgetSlot(RBTreeNodeReservation<u64, ForgetOne>);
+
+impl ForgetSlot {
+    /// Allocates. Sleeps if `flags` let it.
+    pub(crate) fn new(flags: kernel::alloc::Flags) -> Result<Self> {
+        Ok(Self(RBTreeNodeReservation::new(flags)?))
+    }
+}
+
+/// Forgets, oldest first. The keys only number them.
+pub(crate) type Forgets = RBTree<u64, ForgetOne>;
+
+/// What a reader of the device has taken.
+pub(crate) enum Work {
+    /// `count` forgets, to be sent as one request of this ID.
+    Forgets {
+        unique: u64,
+        forgets: Forgets,
+        count: u32,
+    },
+    /// A request, which is in the reader's table.
+    Request(Arc<Request>),
+}
+
+/// See the [module](self).
+pub(crate) struct Iqueue {
+    connected: bool,
+    gate: Gate,
+    /// Requests numbered so far.
+    numbered: u64,
+    pending: Queue,
+    forgets: Forgets,
+    /// How many `forgets` there are, and how many there ever were.
+    forgets_waiting: u32,
+    forgets_queued: u64,
+    turn: ForgetTurn,
+    /// Background requests beyond `max_background`, oldest first. The keys only number them.
+    background: Queue,
+    background_queued: u64,
+    background_active: u32,
+    max_background: u32,
+}
+
+impl Iqueue {
+    pub(crate) fn new() -> Self {
+        Self {
+            connected: true,
+            gate: Gate::Shut,
+            numbered: 0,
+            pending: RBTree::new(),
+            forgets: RBTree::new(),
+            forgets_waiting: 0,
+            forgets_queued: 0,
+            turn: ForgetTurn::new(),
+            background: RBTree::new(),
+            background_queued: 0,
+            background_active: 0,
+            max_background: DEFAULT_MAX_BACKGROUND,
+        }
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.connected
+    }
+
+    /// Whether a reader would find something.
+    pub(crate) fn has_work(&self) -> bool {
+        !self.pending.is_empty() || !self.forgets.is_empty()
+    }
+
+    /// Whether a request may be queued: [`None`] is not yet.
+    ///
+    /// # Errors
+    ///
+    /// `ENOTCONN`: there is no server. `ECONNREFUSED`: INIT has failed.
+    pub(crate) fn admits(&self, force: bool) -> Option<Result> {
+        if !self.connected {
+            return Some(Err(ENOTCONN));
+        }
+        match self.gate {
+            Gate::Open => Some(Ok(())),
+            _ if force => Some(Ok(())),
+            Gate::Shut => None,
+            Gate::Failed => Some(Err(ECONNREFUSED)),
+        }
+    }
+
+    fn next_unique(&mut self) -> u64 {
+        let unique = request::unique(self.numbered);
+        self.numbered = self.numbered.wrapping_add(1);
+        unique
+    }
+
+    fn push_pending(
+        &mut self,
+        connection: u32,
+        request: Arc<Request>,
+        node: RBTreeNodeReservation<u64, Arc<Request>>,
+    ) {
+        let unique = self.next_unique();
+        request.set_unique(unique);
+        trace::request_send(connection, unique, request.opcode(), request.len() as u32);
+        // The IDs do not repeat within 2^62 requests: there is no other one of this ID.
+        self.pending.insert(node.into_node(unique, request));
+    }
+
+    /// Queues a request for the server. `connection` is for the tracepoint.
+    pub(crate) fn push(&mut self, connection: u32, prepared: Prepared) -> Arc<Request> {
+        let (request, node) = prepared.into_parts();
+        self.push_pending(connection, request.clone(), node);
+        request
+    }
+
+    /// Queues a background request, which [`start_background`](Self::start_background) lets go to the server in its turn.
+    pub(crate) fn push_background(&mut self, prepared: Prepared) {
+        let (request, node) = prepared.into_parts();
+        self.background_queued = self.background_queued.wrapping_add(1);
+        self.background
+            .insert(node.into_node(self.background_queued, request));
+    }
+
+    /// Moves background requests to the server's queue, as many as may be under way. Returns how many.
+    pub(crate) fn start_background(&mut self, connection: u32) -> u32 {
+        let mut started = 0u32;
+        while self.gate != Gate::Shut && self.background_active < self.max_background {
+            let Some((request, node)) = pop(&mut self.background) else {
+                break;
+            };
+            self.background_active = self.background_active.saturating_add(1);
+            started = started.saturating_add(1);
+            self.push_pending(connection, request, node.into_reservation());
+        }
+        started
+    }
+
+    /// A background request has ended.
+    pub(crate) fn end_background(&mut self) {
+        // One that has ended before it was started makes no difference: none is started after that.
+        self.background_active = self.background_active.saturating_sub(1);
+    }
+
+    pub(crate) fn push_forget(&mut self, slot: ForgetSlot, forget: ForgetOne) {
+        self.forgets_queued = self.forgets_queued.wrapping_add(1);
+        self.forgets_waiting = self.forgets_waiting.saturating_add(1);
+        self.forgets
+            .insert(slot.0.into_node(self.forgets_queued, forget));
+    }
+
+    /// Takes out an ended request. It is dropped by the caller, without the lock.
+    pub(crate) fn remove(&mut self, unique: u64) -> Option<RBTreeNode<u64, Arc<Request>>> {
+        self.pending.remove_node(&unique)
+    }
+
+    /// Lets requests pass. INIT has allowed `max_background` of them in the background.
+    pub(crate) fn open(&mut self, max_background: u32) {
+        self.gate = Gate::Open;
+        self.max_background = max_background;
+    }
+
+    /// INIT has failed. Returns the background requests that waited for it, to be ended.
+    pub(crate) fn fail(&mut self) -> Queue {
+        self.gate = Gate::Failed;
+        mem::take(&mut self.background)
+    }
+
+    /// The server is gone. Returns all requests that wait, to be ended: those that had no turn yet, and the others; [`None`] if
+    /// that was known already.
+    pub(crate) fn disconnect(&mut self) -> Option<(Queue, Queue)> {
+        if !mem::replace(&mut self.connected, false) {
+            return None;
+        }
+        Some((
+            mem::take(&mut self.background),
+            mem::take(&mut self.pending),
+        ))
+    }
+
+    /// The forgets, which nobody is told any more.
+    pub(crate) fn drop_forgets(&mut self) -> Forgets {
+        self.forgets_waiting = 0;
+        mem::take(&mut self.forgets)
+    }
+
+    /// Takes what is next for a reader of the device with table `pqueue`, with a buffer of `buf_len` bytes, for a server of
+    /// version 7.`minor`; [`None`] if nothing waits.
+    pub(crate) fn take(&mut self, pqueue: &Pqueue, minor: u32, buf_len: usize) -> Option<Work> {
+        let forgets = !self.forgets.is_empty();
+        if self.turn.is_forget(forgets, !self.pending.is_empty()) {
+            let count = forget::per_read(minor, self.forgets_waiting, buf_len);
+            if count > 0 {
+                return Some(Work::Forgets {
+                    unique: self.next_unique(),
+                    forgets: self.take_forgets(count),
+                    count,
+                });
+            }
+        }
+        loop {
+            let (request, node) = pop(&mut self.pending)?;
+            let taken = request.lock().state.take();
+            // One that was ended in the queue is let go here; who has ended it still holds it.
+            if taken.is_ok() {
+                pqueue.insert(node);
+                return Some(Work::Request(request));
+            }
+        }
+    }
+
+    fn take_forgets(&mut self, count: u32) -> Forgets {
+        self.forgets_waiting = self.forgets_waiting.saturating_sub(count);
+        if self.forgets_waiting == 0 {
+            return mem::take(&mut self.forgets);
+        }
+        let mut taken = RBTree::new();
+        for _ in 0..count {
+            if let Some(first) = self.forgets.cursor_front_mut() {
+                taken.insert(first.remove_current().1);
+            }
+        }
+        taken
+    }
+}
+
+/// Takes the first request out of a queue.
+fn pop(queue: &mut Queue) -> Option<(Arc<Request>, RBTreeNode<u64, Arc<Request>>)> {
+    let first = queue.cursor_front_mut()?;
+    let request = first.current().1.clone();
+    Some((request, first.remove_current().1))
+}

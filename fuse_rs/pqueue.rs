@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The requests that the server reads, has, or answers, by device.
+
+use crate::req::{
+    Queue,
+    Request, //
+};
+use core::mem;
+use kernel::{
+    prelude::*,
+    rbtree::{
+        RBTree,
+        RBTreeNode, //
+    },
+    sync::{
+        new_spinlock,
+        Arc,
+        SpinLock, //
+    }, //
+};
+
+/// The table of one open device. Its lock comes after that of the [`Iqueue`](crate::iqueue::Iqueue) and before those of the
+/// requests.
+#[pin_data]
+pub(crate) struct Pqueue {
+    #[pin]
+    table: SpinLock<Queue>,
+}
+
+impl Pqueue {
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                table <- new_spinlock!(RBTree::new(), "fuse_rs_pqueue"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Adds a request that a reader of the device has taken.
+    pub(crate) fn insert(&self, node: RBTreeNode<u64, Arc<Request>>) {
+        // The IDs do not repeat within 2^62 requests: there is no other one of this ID.
+        self.table.lock().insert(node);
+    }
+
+    /// The request of the ID that the server answers.
+    pub(crate) fn get(&self, unique: u64) -> Option<Arc<Request>> {
+        self.table.lock().get(&unique).cloned()
+    }
+
+    /// Takes out an ended request.
+    pub(crate) fn remove(&self, unique: u64) {
+        let node = self.table.lock().remove_node(&unique);
+        drop(node);
+    }
+
+    /// Moves all requests to `queue`, to be aborted.
+    pub(crate) fn drain_to(&self, queue: &mut Queue) {
+        let mut table = mem::take(&mut *self.table.lock());
+        while let Some(first) = table.cursor_front_mut() {
+            queue.insert(first.remove_current().1);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Character devices: a misc device with a minor number of the kernel's choice, each of whose open files is a Rust object.
+//!
+//! C headers: [`include/linux/miscdevice.h`](srctree/include/linux/miscdevice.h),
+//! [`include/linux/fs.h`](srctree/include/linux/fs.h)
+
+use crate::wait::PollTable;
+use core::marker::PhantomData;
+use core::pin::Pin;
+use fuse_bindings as bindings;
+use kernel::{
+    error::to_result,
+    fs::LocalFile,
+    iov::{
+        IovIterDest,
+        IovIterSource, //
+    },
+    module::this_module,
+    prelude::*,
+    sync::Arc,
+    types::{
+        ForeignOwnable,
+        Opaque, //
+    }, //
+};
+
+/// The `struct file_operations` of a device, implemented by what its open file is.
+///
+/// All functions are called in process context without locks, and may sleep. Several tasks may call them on the same file at
+/// the same time.
+#[vtable]
+pub trait Operations: Sized + Send + Sync + 'static {
+    /// The device is opened; what is returned is the file until [`release`](Self::release).
+    ///
+    /// # Errors
+    ///
+    /// Any: they are what open(2) returns.
+    fn open() -> Result<Arc<Self>>;
+
+    /// read(2), readv(2) and their kind. Returns the bytes written to `to`.
+    ///
+    /// # Errors
+    ///
+    /// Any: they are what the system call returns; `ERESTARTSYS` for a signal.
+    fn read_iter(&self, file: &LocalFile, to: &mut IovIterDest<'_>) -> Result<usize>;
+
+    /// write(2), writev(2) and their kind. Returns the bytes taken from `from`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`read_iter`](Self::read_iter).
+    fn write_iter(&self, file: &LocalFile, from: &mut IovIterSource<'_>) -> Result<usize>;
+
+    /// poll(2), select(2) and epoll. Returns the events `EPOLL*` that are true now, and tells `table` which queue is woken
+    /// when that changes.
+    fn poll<'file>(&'file self, table: &PollTable<'file>) -> u32;
+
+    /// The last file descriptor and the last mapping are gone. Others may still hold what [`data`] gave them.
+    fn release(&self);
+}
+
+/// The table of `T`.
+struct FileOperations<T>(PhantomData<T>);
+
+impl<T: Operations> FileOperations<T> {
+    /// # Safety
+    ///
+    /// `inode` and `file` are those of a file of the device that is being opened.
+    unsafe extern "C" fn open(inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+        // SAFETY: Both are valid by the safety requirements.
+        let ret = unsafe { bindings::generic_file_open(inode, file) };
+        if ret != 0 {
+            return ret;
+        }
+        match T::open() {
+            // SAFETY: Nobody else knows the file yet. What misc_open() left there, the device, is not needed any more.
+            Ok(data) => unsafe { (*file).private_data = data.into_foreign() },
+            Err(error) => return error.to_errno(),
+        }
+        0
+    }
+
+    /// # Safety
+    ///
+    /// `file` is an open file of the device, for as long as `'a`.
+    unsafe fn data<'a>(file: *mut bindings::file) -> &'a T {
+        // SAFETY: open() has set `private_data`, and only release() reads or changes it after that.
+        let data = unsafe { (*file).private_data };
+        // SAFETY: open() made it from an `Arc<T>`, to which the file holds a reference until it is released. That is not
+        // before the end of `'a`.
+        unsafe { &*data.cast::<T>() }
+    }
+
+    /// # Safety
+    ///
+    /// `kiocb` is valid and its file is an open file of the device; `iter` is valid, and its data may be written.
+    unsafe extern "C" fn read_iter(
+        kiocb: *mut bindings::kiocb,
+        iter: *mut bindings::iov_iter,
+    ) -> isize {
+        // SAFETY: Valid by the safety requirements.
+        let file = unsafe { (*kiocb).ki_filp };
+        // SAFETY: The file stays open during the call.
+        let data = unsafe { Self::data(file) };
+        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that called it.
+        let file = unsafe { LocalFile::from_raw_file(file) };
+        // SAFETY: The VFS passes a destination, which is ours during the call.
+        let to = unsafe { IovIterDest::from_raw(iter) };
+        match T::read_iter(data, file, to) {
+            Ok(len) => len as isize,
+            Err(error) => error.to_errno() as isize,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `kiocb` is valid and its file is an open file of the device; `iter` is valid, and its data may be read.
+    unsafe extern "C" fn write_iter(
+        kiocb: *mut bindings::kiocb,
+        iter: *mut bindings::iov_iter,
+    ) -> isize {
+        // SAFETY: Valid by the safety requirements.
+        let file = unsafe { (*kiocb).ki_filp };
+        // SAFETY: The file stays open during the call.
+        let data = unsafe { Self::data(file) };
+        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that called it.
+        let file = unsafe { LocalFile::from_raw_file(file) };
+        // SAFETY: The VFS passes a source, which is ours during the call.
+        let from = unsafe { IovIterSource::from_raw(iter) };
+        match T::write_iter(data, file, from) {
+            Ok(len) => len as isize,
+            Err(error) => error.to_errno() as isize,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `file` is an open file of the device; `table` is null or valid.
+    unsafe extern "C" fn poll(
+        file: *mut bindings::file,
+        table: *mut bindings::poll_table,
+    ) -> bindings::__poll_t {
+        // SAFETY: The file stays open during the call.
+        let data = unsafe { Self::data(file) };
+        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that called it.
+        let file = unsafe { LocalFile::from_raw_file(file) };
+        // SAFETY: The table is valid by the safety requirements. `T::poll` does not know `'file`: what it has for so long
+        // it has from `data` by shared references, or it is static. `data` is dropped after the file was released, and
+        // is never borrowed mutably before.
+        let table = unsafe { PollTable::from_raw(file, table) };
+        T::poll(data, &table)
+    }
+
+    /// # Safety
+    ///
+    /// `file` is a file of the device that is being released.
+    unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
+        // SAFETY: open() has set `private_data`.
+        let data = unsafe { (*file).private_data };
+        // SAFETY: open() made it from an `Arc<T>`; nobody reads it after this, the last call for the file.
+        let data = unsafe { <Arc<T> as ForeignOwnable>::from_foreign(data) };
+        T::release(&data);
+        0
+    }
+
+    /// `owner` keeps the module loaded for as long as there is an open file.
+    const TABLE: bindings::file_operations = bindings::file_operations {
+        owner: this_module::<T::OwnerModule>().as_ptr(),
+        open: Some(Self::open),
+        read_iter: Some(Self::read_iter),
+        write_iter: Some(Self::write_iter),
+        poll: Some(Self::poll),
+        release: Some(Self::release),
+        ..pin_init::zeroed()
+    };
+
+    const fn table() -> &'static bindings::file_operations {
+        &Self::TABLE
+    }
+}
+
+/// What `file` is, if it is an open file of the device of `T`.
+pub fn data<T: Operations>(file: &LocalFile) -> Option<Arc<T>> {
+    // SAFETY: The file is valid, and the table of an open file does not change.
+    let table = unsafe { (*file.as_ptr()).f_op };
+    if !core::ptr::eq(table, FileOperations::<T>::table()) {
+        return None;
+    }
+    // SAFETY: With this table, open() has set `private_data`, and it stays for as long as there is a reference to the file.
+    let data = unsafe { (*file.as_ptr()).private_data };
+    // SAFETY: open() made it from an `Arc<T>`, which is alive as the file is not released yet.
+    Some(unsafe { <Arc<T> as ForeignOwnable>::borrow(data) }.into())
+}
+
+/// A registered device, from [`Registration::new`] until it is dropped.
+///
+/// Drop it only when no new file is wanted. Open files go on.
+///
+/// # Invariants
+///
+/// `device` is registered.
+#[pin_data(PinnedDrop)]
+pub struct Registration<T: Operations> {
+    #[pin]
+    device: Opaque<bindings::miscdevice>,
+    _operations: PhantomData<T>,
+}
+
+// SAFETY: misc_deregister() may be called by any thread.
+unsafe impl<T: Operations> Send for Registration<T> {}
+// SAFETY: There is nothing to do with a shared reference.
+unsafe impl<T: Operations> Sync for Registration<T> {}
+
+impl<T: Operations> Registration<T> {
+    /// Registers the device `/dev/<name>` with the permissions `mode`. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY`: no minor is free. `EEXIST`: there is a device of that name. `ENOMEM`.
+    pub fn new(name: &'static CStr, mode: u16) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            // INVARIANT: Registered, or the initialiser fails.
+            device <- Opaque::try_ffi_init(move |slot: *mut bindings::miscdevice| {
+                let device = bindings::miscdevice {
+                    minor: bindings::MISC_DYNAMIC_MINOR as c_int,
+                    name: name.as_char_ptr(),
+                    fops: FileOperations::<T>::table(),
+                    mode,
+                    ..pin_init::zeroed()
+                };
+                // SAFETY: The slot is valid for writes.
+                unsafe { slot.write(device) };
+                // SAFETY: The device is filled in, and stays at its place as it is pinned, until it is dropped, which
+                // deregisters it.
+                to_result(unsafe { bindings::misc_register(slot) })
+            }),
+            _operations: PhantomData,
+        })
+    }
+}
+
+#[pinned_drop]
+impl<T: Operations> PinnedDrop for Registration<T> {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: By the type invariants the device is registered.
+        unsafe { bindings::misc_deregister(self.device.get()) };
+    }
+}
