@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Open files and their operations.
+//!
+//! C header: [`include/linux/fs.h`](srctree/include/linux/fs.h) (`struct file_operations`)
+
+use crate::{attr::FileType, inode::INode, FileSystem};
+use core::{marker::PhantomData, ops::Deref};
+use fuse_bindings as bindings;
+use kernel::{
+    error::{from_result, to_result, VTABLE_DEFAULT_ERROR},
+    iov::IovIterDest,
+    module::this_module,
+    prelude::*,
+    types::ForeignOwnable, //
+};
+
+/// An open file of the filesystem `T`, wrapping `struct file`.
+///
+/// # Invariants
+///
+/// The file's inode is of `T`.
+#[repr(transparent)]
+pub struct File<T: FileSystem>(kernel::fs::File, PhantomData<fn() -> T>);
+
+impl<T: FileSystem> Deref for File<T> {
+    type Target = kernel::fs::File;
+
+    fn deref(&self) -> &kernel::fs::File {
+        &self.0
+    }
+}
+
+impl<T: FileSystem> File<T> {
+    /// Borrows an open file.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` must be a file of the filesystem `T` that outlives `'a`, whose position nobody else
+    /// on this thread holds by `fdget_pos`.
+    pub(crate) unsafe fn from_raw<'a>(ptr: *const bindings::file) -> &'a Self {
+        // SAFETY: The type is transparent, the rest is the caller's promise.
+        unsafe { &*ptr.cast() }
+    }
+
+    /// The inode of the file.
+    pub fn inode(&self) -> &INode<T> {
+        // SAFETY: The file is valid.
+        let inode = unsafe { bindings::file_inode(self.0.as_ptr()) };
+        // SAFETY: By the type invariant; the file keeps its inode.
+        unsafe { INode::from_raw(inode) }
+    }
+
+    /// What `open` returned; none while the file is not open yet, or for one of a type that has no `open` here.
+    pub fn info(&self) -> Option<<T::FileInfo as ForeignOwnable>::Borrowed<'_>> {
+        // SAFETY: The field is fixed between open and release.
+        let info = unsafe { (*self.0.as_ptr()).private_data };
+        // SAFETY: The tables of this module store nothing else there, and take it back on release.
+        (!info.is_null()).then(|| unsafe { T::FileInfo::borrow(info) })
+    }
+}
+
+/// A read or write in progress, wrapping `struct kiocb`.
+pub struct Kiocb<'a, T: FileSystem>(&'a mut bindings::kiocb, PhantomData<fn() -> T>);
+
+impl<T: FileSystem> Kiocb<'_, T> {
+    /// The file.
+    pub fn file(&self) -> &File<T> {
+        // SAFETY: The file of a read or write of the filesystem is open during it.
+        unsafe { File::from_raw(self.0.ki_filp) }
+    }
+
+    /// The position in bytes.
+    pub fn pos(&self) -> i64 {
+        self.0.ki_pos
+    }
+
+    /// Reads from the page cache, which is filled as needed. May sleep.
+    pub fn generic_read(&mut self, iov: &mut IovIterDest<'_>) -> Result<usize> {
+        // SAFETY: Both are valid.
+        let ret = unsafe { bindings::generic_file_read_iter(self.0, iov.as_raw()) };
+        // An error is a small negative number.
+        usize::try_from(ret).map_err(|_| Error::from_errno(ret as i32))
+    }
+}
+
+/// Where `readdir` puts the entries, wrapping `struct dir_context`.
+pub struct DirContext<'a>(&'a mut bindings::dir_context);
+
+impl DirContext<'_> {
+    /// The position to go on from: an opaque number of the filesystem.
+    pub fn pos(&self) -> i64 {
+        self.0.pos
+    }
+
+    /// Sets the position to go on from the next time.
+    pub fn set_pos(&mut self, pos: i64) {
+        self.0.pos = pos;
+    }
+
+    /// The bytes that the caller has room for; 0 if it does not say.
+    pub fn count(&self) -> usize {
+        usize::try_from(self.0.count).unwrap_or(0)
+    }
+
+    /// Hands out an entry. `dtype` is a `DT_*`. Returns whether there is room for more.
+    pub fn emit(&mut self, name: &[u8], ino: u64, dtype: u32) -> bool {
+        let Ok(len) = i32::try_from(name.len()) else {
+            return false;
+        };
+        // SAFETY: The context is valid, and the name has `len` bytes.
+        unsafe { bindings::dir_emit(self.0, name.as_ptr().cast(), len, ino, dtype) }
+    }
+}
+
+/// The operations of an open file, `struct file_operations`.
+#[vtable]
+pub trait Operations {
+    /// The filesystem that they are for.
+    type FileSystem: FileSystem;
+
+    /// The type of file that they are for: what reads a regular file from the page cache, maps, splices and
+    /// seeks in it comes from the VFS.
+    const FILE_TYPE: FileType;
+
+    /// Opens the file. May sleep.
+    fn open(
+        inode: &INode<Self::FileSystem>,
+        file: &File<Self::FileSystem>,
+    ) -> Result<<Self::FileSystem as FileSystem>::FileInfo>;
+
+    /// The last reference to the open file is gone. May sleep.
+    fn release(
+        info: <Self::FileSystem as FileSystem>::FileInfo,
+        inode: &INode<Self::FileSystem>,
+        file: &File<Self::FileSystem>,
+    );
+
+    /// One file descriptor is closed; `owner` is an opaque number of whoever owned it. May sleep.
+    fn flush(_file: &File<Self::FileSystem>, _owner: usize) -> Result {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Reads from the file. May sleep.
+    fn read_iter(
+        _kiocb: Kiocb<'_, Self::FileSystem>,
+        _iov: &mut IovIterDest<'_>,
+    ) -> Result<usize> {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Lists the directory. May sleep; the directory is locked, shared.
+    fn iterate_shared(_file: &File<Self::FileSystem>, _ctx: &mut DirContext<'_>) -> Result {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+}
+
+/// A table of file operations for the filesystem `T`.
+pub struct Ops<T: FileSystem>(pub(crate) *const bindings::file_operations, PhantomData<T>);
+
+impl<T: FileSystem> Ops<T> {
+    /// The table of `O`.
+    pub const fn new<O: Operations<FileSystem = T>>() -> Self {
+        Self(&Table::<O>::OPS, PhantomData)
+    }
+}
+
+struct Table<O: Operations>(PhantomData<O>);
+
+impl<O: Operations> Table<O> {
+    const REGULAR: bool = matches!(O::FILE_TYPE, FileType::Regular);
+
+    const OPS: bindings::file_operations = bindings::file_operations {
+        owner: this_module::<<O::FileSystem as FileSystem>::OwnerModule>().as_ptr(),
+        open: Some(Self::open),
+        release: Some(Self::release),
+        flush: if O::HAS_FLUSH { Some(Self::flush) } else { None },
+        llseek: Some(bindings::generic_file_llseek),
+        read_iter: if O::HAS_READ_ITER {
+            Some(Self::read_iter)
+        } else {
+            None
+        },
+        iterate_shared: if O::HAS_ITERATE_SHARED {
+            Some(Self::iterate_shared)
+        } else {
+            None
+        },
+        read: if Self::REGULAR {
+            None
+        } else {
+            Some(bindings::generic_read_dir)
+        },
+        mmap_prepare: if Self::REGULAR {
+            Some(bindings::generic_file_readonly_mmap_prepare)
+        } else {
+            None
+        },
+        splice_read: if Self::REGULAR {
+            Some(bindings::filemap_splice_read)
+        } else {
+            None
+        },
+        get_unmapped_area: if Self::REGULAR {
+            Some(bindings::thp_get_unmapped_area)
+        } else {
+            None
+        },
+        setlease: Some(Self::setlease),
+        ..pin_init::zeroed()
+    };
+
+    /// # Safety
+    ///
+    /// `file` must be a file of the filesystem that is being opened, `inode` its inode.
+    unsafe extern "C" fn open(
+        inode: *mut bindings::inode,
+        file: *mut bindings::file,
+    ) -> kernel::ffi::c_int {
+        from_result(|| {
+            if Self::REGULAR {
+                // SAFETY: By the function's contract.
+                to_result(unsafe { bindings::generic_file_open(inode, file) })?;
+            }
+            // SAFETY: By the function's contract.
+            let inode = unsafe { INode::from_raw(inode) };
+            // SAFETY: By the function's contract.
+            let info = O::open(inode, unsafe { File::from_raw(file) })?;
+            // SAFETY: The field is the filesystem's, and the file not open yet.
+            unsafe { (*file).private_data = info.into_foreign() };
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// `file` must have been opened by [`open`](Self::open) and be at its end.
+    unsafe extern "C" fn release(
+        inode: *mut bindings::inode,
+        file: *mut bindings::file,
+    ) -> kernel::ffi::c_int {
+        // SAFETY: `open` stored it, and this is the last use.
+        let info = unsafe {
+            <O::FileSystem as FileSystem>::FileInfo::from_foreign((*file).private_data)
+        };
+        // SAFETY: By the function's contract.
+        let inode = unsafe { INode::from_raw(inode) };
+        // SAFETY: By the function's contract.
+        let file = unsafe { File::from_raw(file) };
+        O::release(info, inode, file);
+        0
+    }
+
+    /// # Safety
+    ///
+    /// `file` must be an open file of the filesystem.
+    unsafe extern "C" fn flush(
+        file: *mut bindings::file,
+        owner: bindings::fl_owner_t,
+    ) -> kernel::ffi::c_int {
+        // SAFETY: By the function's contract.
+        let file = unsafe { File::from_raw(file) };
+        from_result(|| {
+            O::flush(file, owner as usize)?;
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// `kiocb` must be for an open file of the filesystem, and `iter` a destination.
+    unsafe extern "C" fn read_iter(
+        kiocb: *mut bindings::kiocb,
+        iter: *mut bindings::iov_iter,
+    ) -> isize {
+        // SAFETY: By the function's contract; nobody else uses it during the call.
+        let kiocb = unsafe { &mut *kiocb };
+        // SAFETY: By the function's contract.
+        let iov = unsafe { IovIterDest::from_raw(iter) };
+        match O::read_iter(Kiocb(kiocb, PhantomData), iov) {
+            Ok(n) => n as isize,
+            Err(err) => err.to_errno() as isize,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for `generic_setlease`, which grants leases to whoever opens the file on this machine.
+    unsafe extern "C" fn setlease(
+        file: *mut bindings::file,
+        arg: kernel::ffi::c_int,
+        lease: *mut *mut kernel::bindings::file_lease,
+        private: *mut *mut kernel::ffi::c_void,
+    ) -> kernel::ffi::c_int {
+        // SAFETY: By the function's contract.
+        unsafe { bindings::generic_setlease(file, arg, lease.cast(), private) }
+    }
+
+    /// # Safety
+    ///
+    /// `file` must be an open directory of the filesystem, and `ctx` valid.
+    unsafe extern "C" fn iterate_shared(
+        file: *mut bindings::file,
+        ctx: *mut bindings::dir_context,
+    ) -> kernel::ffi::c_int {
+        // SAFETY: By the function's contract.
+        let file = unsafe { File::from_raw(file) };
+        // SAFETY: By the function's contract; nobody else uses it during the call.
+        let ctx = unsafe { &mut *ctx };
+        from_result(|| {
+            O::iterate_shared(file, &mut DirContext(ctx))?;
+            Ok(0)
+        })
+    }
+}

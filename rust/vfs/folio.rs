@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Folios of the page cache.
+//!
+//! C header: [`include/linux/mm.h`](srctree/include/linux/mm.h)
+
+use core::ptr::NonNull;
+use fuse_bindings as bindings;
+use kernel::{
+    iov::IovIterSource,
+    sync::aref::AlwaysRefCounted,
+    types::Opaque, //
+};
+
+/// A folio, wrapping `struct folio`: a power of two of pages that the page cache handles as one.
+///
+/// Its bytes can be copied from and to, never borrowed: user space may have them mapped.
+#[repr(transparent)]
+pub struct Folio(Opaque<bindings::folio>);
+
+// SAFETY: Folios are shared between threads; the methods only copy, and read what is fixed while referenced.
+unsafe impl Send for Folio {}
+// SAFETY: As above.
+unsafe impl Sync for Folio {}
+
+// SAFETY: `folio_get` and `folio_put` count references.
+unsafe impl AlwaysRefCounted for Folio {
+    fn inc_ref(&self) {
+        // SAFETY: A shared reference means that the folio is referenced already.
+        unsafe { bindings::folio_get(self.as_ptr()) };
+    }
+
+    unsafe fn dec_ref(obj: NonNull<Self>) {
+        // SAFETY: The caller owns a reference, which passes to `folio_put`.
+        unsafe { bindings::folio_put(obj.cast().as_ptr()) };
+    }
+}
+
+impl Folio {
+    /// Borrows a folio.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` must be a folio that stays referenced during `'a`.
+    pub(crate) unsafe fn from_raw<'a>(ptr: *const bindings::folio) -> &'a Self {
+        // SAFETY: The type is transparent, the rest is the caller's promise.
+        unsafe { &*ptr.cast() }
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut bindings::folio {
+        self.0.get()
+    }
+
+    /// The size in bytes.
+    pub fn size(&self) -> usize {
+        // SAFETY: The folio is referenced, so its size does not change.
+        unsafe { bindings::folio_size(self.as_ptr()) }
+    }
+
+    /// The place in the file, in bytes. The folio is locked, so that it keeps its place.
+    pub(crate) fn pos(&self) -> i64 {
+        // SAFETY: The folio is referenced.
+        unsafe { bindings::folio_pos(self.as_ptr()) }
+    }
+
+    /// Copies up to `len` bytes of user memory to `offset`, page faults disabled: it never sleeps for user memory.
+    ///
+    /// Returns the bytes copied, by which `from` moved on; fewer than asked for mean that the next ones of user
+    /// memory are not present, or that `from` is at its end.
+    pub(crate) fn copy_from_iter_nofault(
+        &self,
+        offset: usize,
+        len: usize,
+        from: &mut IovIterSource<'_>,
+    ) -> usize {
+        let len = self.clamp(offset, len);
+        // SAFETY: The range is within the folio, which is referenced.
+        unsafe {
+            bindings::copy_folio_from_iter_nofault(self.as_ptr(), offset, len, from.as_raw())
+        }
+    }
+
+    /// Zeroes up to `len` bytes at `offset`.
+    pub(crate) fn zero_range(&self, offset: usize, len: usize) {
+        let len = self.clamp(offset, len);
+        // SAFETY: The range is within the folio, which is referenced.
+        unsafe { bindings::folio_zero_range(self.as_ptr(), offset, len) };
+    }
+
+    /// The part of `len` that lies within the folio.
+    fn clamp(&self, offset: usize, len: usize) -> usize {
+        len.min(self.size().saturating_sub(offset))
+    }
+}
+
+/// The largest order of folios that the page cache can hold.
+pub fn max_pagecache_order() -> u32 {
+    // SAFETY: A constant of the configuration.
+    unsafe { bindings::max_pagecache_order() }
+}

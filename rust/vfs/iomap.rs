@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Reading the page cache through iomap, for filesystems that get their data by requests.
+//!
+//! iomap finds out which blocks of a folio are to be read and keeps the state of folios that are larger than a
+//! block. What remains for the filesystem is to gather the ranges into requests and to finish each range.
+//!
+//! C header: [`include/linux/iomap.h`](srctree/include/linux/iomap.h)
+
+use crate::{file::File, folio::Folio, inode::INode, FileSystem};
+use core::{
+    marker::PhantomData,
+    mem::ManuallyDrop,
+    ptr, //
+};
+use fuse_bindings as bindings;
+use kernel::{
+    iov::IovIterSource,
+    prelude::*,
+    sync::aref::ARef, //
+};
+
+/// A range of a locked folio that is to be read.
+///
+/// While it exists the folio stays locked and thereby in its mapping. Dropping it ends the read with an error;
+/// [`finish`](Self::finish) ends it with success. Either may happen in any context.
+///
+/// # Invariants
+///
+/// iomap counts `len` bytes of the folio as being read on behalf of this object, and `offset + len` is at most
+/// the folio's size. The folio is locked, in the page cache of an inode of `T`.
+pub struct ReadRange<T: FileSystem> {
+    folio: ARef<Folio>,
+    offset: usize,
+    len: usize,
+    _fs: PhantomData<fn() -> T>,
+}
+
+impl<T: FileSystem> ReadRange<T> {
+    /// The place in the file, in bytes.
+    pub fn pos(&self) -> u64 {
+        // A position in a file is not negative, and the sum is one too.
+        (self.folio.pos() as u64).wrapping_add(self.offset as u64)
+    }
+
+    /// The length in bytes, not 0.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The inode whose page cache is read.
+    pub fn inode(&self) -> &INode<T> {
+        // SAFETY: By the type invariant the folio is locked, so its mapping stays.
+        let mapping = unsafe { bindings::folio_mapping(self.folio.as_ptr()) };
+        // SAFETY: As above; the mapping's folios are gone before its inode goes.
+        let host = unsafe { (*mapping).host };
+        // SAFETY: By the type invariant.
+        unsafe { INode::from_raw(host) }
+    }
+
+    /// Copies user memory to `at` of the range, as far as it is present; never sleeps for it.
+    ///
+    /// Returns the bytes copied, at most up to the end of the range.
+    pub fn copy_from_iter_nofault(&mut self, at: usize, from: &mut IovIterSource<'_>) -> usize {
+        let len = self.len.saturating_sub(at);
+        self.folio
+            .copy_from_iter_nofault(self.offset.saturating_add(at), len, from)
+    }
+
+    /// Zeroes the range from `at` to its end.
+    pub fn zero_from(&mut self, at: usize) {
+        let len = self.len.saturating_sub(at);
+        self.folio.zero_range(self.offset.saturating_add(at), len);
+    }
+
+    /// The whole range was read.
+    pub fn finish(self) {
+        ManuallyDrop::new(self).end(0);
+    }
+
+    /// Ends the read. Must be called once, as the last use.
+    fn end(&mut self, error: i32) {
+        // SAFETY: By the type invariant these bytes are being read, and this object ends here.
+        unsafe {
+            bindings::iomap_finish_folio_read(self.folio.as_ptr(), self.offset, self.len, error)
+        };
+    }
+}
+
+impl<T: FileSystem> Drop for ReadRange<T> {
+    fn drop(&mut self) {
+        self.end(EIO.to_errno());
+    }
+}
+
+/// How ranges of folios are read.
+pub trait ReadOps {
+    /// The filesystem that they are for.
+    type FileSystem: FileSystem;
+
+    /// What one read request is gathered in.
+    type Batch;
+
+    /// Takes on a range: adds it to the batch, or submits the batch and begins a new one. Ranges come in
+    /// ascending order. May sleep. A range that can't be read is dropped.
+    ///
+    /// `file` is the open file that the read is for, if there is one.
+    fn read_range(
+        batch: &mut Option<Self::Batch>,
+        file: Option<&File<Self::FileSystem>>,
+        range: ReadRange<Self::FileSystem>,
+    );
+
+    /// Sends off what was gathered.
+    fn submit(inode: &INode<Self::FileSystem>, batch: Self::Batch);
+}
+
+/// What one call of `read_folio` or `readahead` works with; iomap passes its address through.
+struct ReadContext<O: ReadOps> {
+    batch: Option<O::Batch>,
+    file: *mut bindings::file,
+}
+
+pub(crate) struct ReadTable<O: ReadOps>(PhantomData<O>);
+
+impl<O: ReadOps> ReadTable<O> {
+    pub(crate) const AOPS: bindings::address_space_operations =
+        bindings::address_space_operations {
+            read_folio: Some(Self::read_folio),
+            readahead: Some(Self::readahead),
+            release_folio: Some(bindings::iomap_release_folio),
+            invalidate_folio: Some(bindings::iomap_invalidate_folio),
+            is_partially_uptodate: Some(bindings::iomap_is_partially_uptodate),
+            migrate_folio: Some(bindings::filemap_migrate_folio),
+            ..pin_init::zeroed()
+        };
+
+    const IOMAP_OPS: bindings::iomap_ops = bindings::iomap_ops {
+        iomap_begin: Some(Self::begin),
+        ..pin_init::zeroed()
+    };
+
+    const READ_OPS: bindings::iomap_read_ops = bindings::iomap_read_ops {
+        read_folio_range: Some(Self::read_folio_range),
+        submit_read: Some(Self::submit_read),
+        ..pin_init::zeroed()
+    };
+
+    /// Runs `call` with a context for iomap.
+    fn with_context(
+        file: *mut bindings::file,
+        folio: *mut bindings::folio,
+        rac: *mut bindings::readahead_control,
+        call: impl FnOnce(&mut bindings::iomap_read_folio_ctx),
+    ) {
+        let mut context = ReadContext::<O> { batch: None, file };
+        let mut ctx = bindings::iomap_read_folio_ctx {
+            ops: &Self::READ_OPS,
+            cur_folio: folio,
+            rac,
+            read_ctx: ptr::from_mut(&mut context).cast(),
+            ..pin_init::zeroed()
+        };
+        call(&mut ctx);
+    }
+
+    /// # Safety
+    ///
+    /// `folio` must be locked, of the filesystem, and not uptodate; `file` may be null.
+    unsafe extern "C" fn read_folio(
+        file: *mut bindings::file,
+        folio: *mut bindings::folio,
+    ) -> kernel::ffi::c_int {
+        Self::with_context(file, folio, ptr::null_mut(), |ctx| {
+            // SAFETY: By the function's contract.
+            unsafe { bindings::iomap_read_folio(&Self::IOMAP_OPS, ctx, ptr::null_mut()) }
+        });
+        0
+    }
+
+    /// # Safety
+    ///
+    /// `rac` must be a readahead of the filesystem.
+    unsafe extern "C" fn readahead(rac: *mut bindings::readahead_control) {
+        // SAFETY: By the function's contract.
+        let file = unsafe { (*rac).file };
+        Self::with_context(file, ptr::null_mut(), rac, |ctx| {
+            // SAFETY: By the function's contract.
+            unsafe { bindings::iomap_readahead(&Self::IOMAP_OPS, ctx, ptr::null_mut()) }
+        });
+    }
+
+    /// Maps all of the file: where its data is, only the server knows.
+    ///
+    /// # Safety
+    ///
+    /// `iomap` must be valid.
+    unsafe extern "C" fn begin(
+        _inode: *mut bindings::inode,
+        pos: bindings::loff_t,
+        length: bindings::loff_t,
+        _flags: kernel::ffi::c_uint,
+        iomap: *mut bindings::iomap,
+        _srcmap: *mut bindings::iomap,
+    ) -> kernel::ffi::c_int {
+        // SAFETY: By the function's contract; iomap zeroed it.
+        let iomap = unsafe { &mut *iomap };
+        iomap.type_ = bindings::IOMAP_MAPPED as _;
+        iomap.offset = pos;
+        iomap.length = length as u64;
+        iomap.addr = bindings::IOMAP_NULL_ADDR;
+        0
+    }
+
+    /// # Safety
+    ///
+    /// Called by iomap in [`with_context`](Self::with_context).
+    unsafe extern "C" fn read_folio_range(
+        iter: *const bindings::iomap_iter,
+        ctx: *mut bindings::iomap_read_folio_ctx,
+        len: usize,
+    ) -> kernel::ffi::c_int {
+        // SAFETY: iomap reads into the locked folio `cur_folio`.
+        let folio = unsafe { Folio::from_raw((*ctx).cur_folio) };
+        // SAFETY: `iter` is valid.
+        let pos = unsafe { (*iter).pos };
+        // SAFETY: `read_ctx` is what `with_context` set.
+        let context = unsafe { &mut *(*ctx).read_ctx.cast::<ReadContext<O>>() };
+        // SAFETY: A file that came with the read is open during it.
+        let file = (!context.file.is_null()).then(|| unsafe { File::from_raw(context.file) });
+        // INVARIANT: Returning 0 makes iomap count `len` bytes from `pos` on, which lie in the folio.
+        let range = ReadRange {
+            folio: folio.into(),
+            offset: (pos - folio.pos()) as usize,
+            len,
+            _fs: PhantomData,
+        };
+        O::read_range(&mut context.batch, file, range);
+        0
+    }
+
+    /// # Safety
+    ///
+    /// Called by iomap in [`with_context`](Self::with_context).
+    unsafe extern "C" fn submit_read(
+        iter: *const bindings::iomap_iter,
+        ctx: *mut bindings::iomap_read_folio_ctx,
+    ) {
+        // SAFETY: `read_ctx` is what `with_context` set.
+        let context = unsafe { &mut *(*ctx).read_ctx.cast::<ReadContext<O>>() };
+        // SAFETY: `iter` is valid, and its inode of the filesystem.
+        let inode = unsafe { INode::from_raw((*iter).inode) };
+        if let Some(batch) = context.batch.take() {
+            O::submit(inode, batch);
+        }
+    }
+}
