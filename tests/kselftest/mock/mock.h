@@ -109,6 +109,8 @@ struct mock {
 	struct mock_record record[MOCK_RECORDS];
 	struct fuse_init_in offered;	/* the kernel's INIT */
 	uint32_t held;
+	uint32_t faults;	/* in the fault buffer */
+	bool resolve_faults;
 	int daemon_error;	/* errno of a device read that ended the daemon; 0 while it runs */
 
 	/* Plumbing. */
@@ -190,6 +192,12 @@ uint64_t mock_sum_size(struct mock *m, uint32_t opcode, uint64_t id);
 uint32_t mock_covering(struct mock *m, uint64_t id, uint64_t offset);	/* READs whose range holds @offset */
 struct mock_record *mock_last(struct mock *m, uint32_t opcode);
 uint64_t mock_owed(struct mock *m);	/* lookups not forgotten, all nodes */
+
+/* fault.c: a buffer whose pages behind the first @head bytes are missing until mock_resolve_faults() */
+
+void *mock_fault_buffer(struct mock *m, size_t head, size_t len);	/* NULL with errno: no userfaultfd */
+bool mock_wait_fault(struct mock *m);	/* someone stands at a missing page */
+void mock_resolve_faults(struct mock *m);
 
 /* trace.c: folio orders, by the tracepoint filemap:mm_filemap_add_to_page_cache */
 
