@@ -7,6 +7,7 @@
  * Sorted alphabetically.
  */
 
+#include "backing_dev.c"
 #include "copy.c"
 #include "cred.c"
 #include "dcache.c"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #include <linux/fs.h>
+#include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -30,4 +31,9 @@ unsigned int fuse_rs_helper_memalloc_nofs_save(void)
 void fuse_rs_helper_memalloc_nofs_restore(unsigned int flags)
 {
 	memalloc_nofs_restore(flags);
+}
+
+unsigned long fuse_rs_helper_totalram_pages(void)
+{
+	return totalram_pages();
 }

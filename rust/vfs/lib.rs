@@ -11,6 +11,7 @@
 
 pub mod address_space;
 pub mod attr;
+pub mod bdi;
 pub mod cdev;
 pub mod cred;
 pub mod dentry;
@@ -22,7 +23,10 @@ pub mod inode;
 pub mod inode_ops;
 pub mod iomap;
 pub mod iov;
+pub mod mm;
+pub mod sb_flags;
 pub mod super_block;
+pub mod sysctl;
 pub mod time;
 pub mod wait;
 

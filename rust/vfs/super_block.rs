@@ -5,6 +5,7 @@
 //! C header: [`include/linux/fs/super_types.h`](srctree/include/linux/fs/super_types.h)
 
 use crate::{
+    bdi::Bdi,
     cred::UserNamespace,
     dentry::{DEntry, Root},
     fs_type::Registration,
@@ -70,22 +71,12 @@ impl<T: FileSystem> SuperBlock<T> {
         unsafe { UserNamespace::from_raw(ns) }
     }
 
-    /// Sets how far reads run ahead and how large one I/O may be, both in pages.
-    pub fn set_readahead(&self, ra_pages: usize, io_pages: usize) {
+    /// What the page cache knows of the server; shared with others unless [`NewSuperBlock::setup_bdi`] was called.
+    pub fn bdi(&self) -> &Bdi {
         // SAFETY: The field does not change while the superblock is in use.
         let bdi = unsafe { (*self.as_ptr()).s_bdi };
-        // SAFETY: `s_bdi` is valid; readers expect the field to change at any time.
-        unsafe { core::ptr::addr_of_mut!((*bdi).ra_pages).write_volatile(ra_pages) };
-        // SAFETY: As above.
-        unsafe { core::ptr::addr_of_mut!((*bdi).io_pages).write_volatile(io_pages) };
-    }
-
-    /// How far reads run ahead at most, in pages.
-    pub fn ra_pages(&self) -> usize {
-        // SAFETY: The field does not change while the superblock is in use.
-        let bdi = unsafe { (*self.as_ptr()).s_bdi };
-        // SAFETY: `s_bdi` is valid.
-        unsafe { addr_of!((*bdi).ra_pages).read_volatile() }
+        // SAFETY: The superblock holds a reference to it.
+        unsafe { Bdi::from_raw(bdi) }
     }
 
     /// Sets the granularity of timestamps, in nanoseconds.
@@ -139,6 +130,18 @@ impl<T: FileSystem> NewSuperBlock<'_, T> {
     pub fn setup_bdi(&self) -> Result {
         // SAFETY: The superblock is valid and not yet visible to others.
         to_result(unsafe { bindings::super_setup_bdi(self.as_ptr()) })
+    }
+
+    /// Sets what `mount` shows behind the type, as in `TYPE.SUBTYPE`; at most once. May sleep.
+    pub fn set_subtype(&self, subtype: &CStr) -> Result {
+        // SAFETY: The string ends with NUL.
+        let copy = unsafe { bindings::kstrdup(subtype.as_char_ptr(), bindings::GFP_KERNEL) };
+        if copy.is_null() {
+            return Err(ENOMEM);
+        }
+        // SAFETY: The superblock is not visible to others yet, and frees the string in the end.
+        unsafe { (*self.as_ptr()).s_subtype = copy };
+        Ok(())
     }
 
     /// Makes the root dentry.
