@@ -18,7 +18,7 @@ use core::{marker::PhantomData, mem::MaybeUninit, ptr::null_mut};
 use fuse_bindings as bindings;
 use kernel::{
     error::{from_result, to_result},
-    fs::LocalFile,
+    fs::{File, LocalFile},
     prelude::*,
     str::as_char_ptr_in_const_context,
     sync::aref::ARef,
@@ -140,7 +140,7 @@ enum Kind<T: FileSystem> {
     U32(Setter<T, u32>),
     Octal(Setter<T, u32>),
     Str(StrSetter<T>),
-    File(Setter<T, ARef<LocalFile>>),
+    File(Setter<T, ARef<File>>),
     Uid(Setter<T, Kuid>),
     Gid(Setter<T, Kgid>),
 }
@@ -179,7 +179,7 @@ impl<T: FileSystem> Param<T> {
     }
 
     /// An open file, by the caller's number of it or by itself (`fsparam_fd`, `FSCONFIG_SET_FD`).
-    pub const fn fd(name: &'static CStr, set: Setter<T, ARef<LocalFile>>) -> Self {
+    pub const fn fd(name: &'static CStr, set: Setter<T, ARef<File>>) -> Self {
         Self {
             name,
             kind: Kind::File(set),
@@ -252,12 +252,14 @@ impl<T: FileSystem> Param<T> {
                 let file = if param.type_() == bindings::fs_value_type_fs_value_is_file {
                     // SAFETY: As above.
                     let file = unsafe { param.__bindgen_anon_1.file };
-                    // SAFETY: The parameter holds a reference. fsconfig(2) does not use the file position.
+                    // SAFETY: The parameter holds a reference.
                     unsafe { LocalFile::from_raw_file(file) }.into()
                 } else {
                     // SAFETY: As above.
                     LocalFile::fget(unsafe { value.cast::<u32>().read() })?
                 };
+                // SAFETY: Neither fsconfig(2) nor mount(2) uses a file position.
+                let file = unsafe { LocalFile::assume_no_fdget_pos(file) };
                 set(context, fc, file)
             }
             // SAFETY: As above.

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The filesystem's half of a connection to a server: what was mounted, and what was agreed on by INIT.
+
+pub(crate) mod init;
+
+use crate::{chan::Chan, req::Creds};
+use fuse_abi::InitFlags;
+use fuse_core::{init::Negotiated, limits::Limits};
+use kernel::{
+    pid_namespace::PidNamespace,
+    prelude::*,
+    sync::{
+        aref::ARef,
+        atomic::{ordering::Relaxed, Atomic, AtomicFlag},
+        Arc, SetOnce,
+    },
+};
+use vfs::cred::{self, Kgid, Kuid, UserNamespace};
+
+/// Until INIT is answered, the smallest limits that any server has: a folio of more than a page cannot be read.
+const LIMITS_BEFORE_INIT: Limits = Limits {
+    max_read: 4096,
+    max_write: 4096,
+    max_pages: 1,
+};
+
+/// What a mount was asked for by its options.
+pub(crate) struct Options {
+    /// Whose mount it is.
+    pub(crate) user_id: Kuid,
+    /// Whose mount it is.
+    pub(crate) group_id: Kgid,
+    /// The client checks permissions by mode.
+    pub(crate) default_permissions: bool,
+    /// Others than the owner may use the mount.
+    pub(crate) allow_other: bool,
+    /// Most bytes of a READ; `u32::MAX` if it was not given.
+    pub(crate) max_read: u32,
+}
+
+/// A thing learnt from the server once and never forgotten, such as that it does not know a request. Kept by itself: it
+/// orders nothing else.
+pub(crate) struct Sticky(AtomicFlag);
+
+impl Sticky {
+    const fn new() -> Self {
+        Self(AtomicFlag::new(false))
+    }
+
+    /// Whether it was learnt.
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+
+    /// Learns it.
+    pub(crate) fn set(&self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// A connection to a server. The superblock holds it, and the completion of INIT.
+pub(crate) struct Conn {
+    chan: Arc<Chan>,
+    options: Options,
+    user_ns: ARef<UserNamespace>,
+    pid_ns: ARef<PidNamespace>,
+    negotiated: SetOnce<Negotiated>,
+    attr_version: Atomic<u64>,
+    /// ENOSYS to OPEN: files need no OPEN.
+    pub(crate) no_open: Sticky,
+    /// ENOSYS to OPENDIR: directories need no OPENDIR.
+    pub(crate) no_opendir: Sticky,
+    /// ENOSYS to FLUSH: there is nothing to do at close.
+    pub(crate) no_flush: Sticky,
+}
+
+impl Conn {
+    /// A connection that no device has yet. Owners are understood in `user_ns`, process IDs in the caller's namespace.
+    pub(crate) fn new(options: Options, user_ns: ARef<UserNamespace>) -> Result<Arc<Self>> {
+        Ok(Arc::new(
+            Self {
+                chan: Chan::new()?,
+                options,
+                user_ns,
+                pid_ns: cred::current_pid_ns()?,
+                negotiated: SetOnce::new(),
+                attr_version: Atomic::new(1),
+                no_open: Sticky::new(),
+                no_opendir: Sticky::new(),
+                no_flush: Sticky::new(),
+            },
+            GFP_KERNEL,
+        )?)
+    }
+
+    /// The way to the server.
+    pub(crate) fn chan(&self) -> &Arc<Chan> {
+        &self.chan
+    }
+
+    /// What the mount was asked for.
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The user namespace in which IDs go over the wire.
+    pub(crate) fn user_ns(&self) -> &UserNamespace {
+        &self.user_ns
+    }
+
+    /// Who the caller is, as the server is told.
+    ///
+    /// # Errors
+    ///
+    /// `EOVERFLOW` if user or group have no number in the namespace of the mount.
+    pub(crate) fn creds(&self) -> Result<Creds> {
+        let ids = cred::current_ids();
+        Ok(Creds {
+            uid: self.user_ns.from_kuid(ids.fsuid).ok_or(EOVERFLOW)?,
+            gid: self.user_ns.from_kgid(ids.fsgid).ok_or(EOVERFLOW)?,
+            pid: cred::current_pid(&self.pid_ns),
+        })
+    }
+
+    /// Limits of READ and WRITE.
+    pub(crate) fn limits(&self) -> Limits {
+        self.negotiated
+            .as_ref()
+            .map_or(LIMITS_BEFORE_INIT, |n| n.limits)
+    }
+
+    /// What both sides implement; nothing until INIT is answered.
+    pub(crate) fn features(&self) -> InitFlags {
+        self.negotiated
+            .as_ref()
+            .map_or(InitFlags::empty(), |n| n.flags)
+    }
+
+    /// The minor version both sides speak; ours until INIT is answered.
+    pub(crate) fn minor(&self) -> u32 {
+        self.negotiated
+            .as_ref()
+            .map_or(fuse_abi::MINOR_VERSION, |n| n.minor)
+    }
+
+    /// The longest name, bytes.
+    pub(crate) fn name_max(&self) -> usize {
+        self.negotiated
+            .as_ref()
+            .map_or(1024, |n| n.name_max as usize)
+    }
+
+    /// Whether the client checks permissions by mode, instead of the server.
+    pub(crate) fn default_permissions(&self) -> bool {
+        self.negotiated
+            .as_ref()
+            .map_or(self.options.default_permissions, |n| n.default_permissions)
+    }
+
+    /// Whether the caller may use the mount at all. A server sees what its callers do, can hold them up and feed them any
+    /// data: so, unless the administrator allows it by `allow_other`, they must wholly be the owner of the mount. Even with it,
+    /// callers from outside of the user namespace of the mount are safe from it.
+    pub(crate) fn allow_current_process(&self) -> bool {
+        if self.options.allow_other {
+            return self.user_ns.has_current();
+        }
+        let Options {
+            user_id, group_id, ..
+        } = self.options;
+        let ids = cred::current_ids();
+        [ids.uid, ids.euid, ids.suid]
+            .iter()
+            .all(|&uid| uid == user_id)
+            && [ids.gid, ids.egid, ids.sgid]
+                .iter()
+                .all(|&gid| gid == group_id)
+    }
+
+    /// The version of the newest attributes that are known. A request for attributes notes it when it starts: if those of the
+    /// inode are newer when the answer comes, the answer is out of date.
+    pub(crate) fn attr_version(&self) -> u64 {
+        self.attr_version.load(Relaxed)
+    }
+
+    /// A version newer than all before.
+    pub(crate) fn next_attr_version(&self) -> u64 {
+        self.attr_version.fetch_add(1u64, Relaxed).wrapping_add(1)
+    }
+}

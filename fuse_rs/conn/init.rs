@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! INIT: the first request of a connection. It is sent when the mount is made; the mount does not wait for the answer, but
+//! every other request does.
+
+use crate::{
+    chan::Chan,
+    conn::Conn,
+    req::{Args, Completion, Creds, Prepared, Reply, Sink},
+    sysctl,
+};
+use core::mem::size_of;
+use fuse_abi::{InitFlags, InitIn, InitOut, Opcode};
+use fuse_core::init::{negotiate, InitError, Negotiated, Policy};
+use kernel::{
+    page::{PAGE_SHIFT, PAGE_SIZE},
+    prelude::*,
+    sync::{aref::ARef, Arc},
+};
+use vfs::{bdi::Bdi, cred, mm};
+
+/// What is implemented. A server may take any of it, thus nothing more must be here.
+const OFFER: InitFlags = InitFlags::ASYNC_READ
+    .union(InitFlags::PARALLEL_DIROPS)
+    .union(InitFlags::NO_OPEN_SUPPORT)
+    .union(InitFlags::NO_OPENDIR_SUPPORT)
+    .union(InitFlags::MAX_PAGES)
+    .union(InitFlags::INIT_EXT);
+
+/// The readahead window of a server that does not take larger requests, bytes: what filesystems have by default.
+const DEFAULT_READAHEAD: usize = 128 << 10;
+
+/// Waits for the answer.
+struct Init {
+    conn: Arc<Conn>,
+    bdi: ARef<Bdi>,
+    offer: InitIn,
+    policy: Policy,
+}
+
+/// Makes INIT, to be sent as soon as the device is known. What the answer means for readahead goes to `bdi`.
+pub(crate) fn prepare(conn: &Arc<Conn>, bdi: ARef<Bdi>) -> Result<Prepared> {
+    let max_pages_limit = sysctl::MAX_PAGES_LIMIT.get();
+    // One request may be as large as the readahead window: offer the largest there can be, not the usual 128 KiB.
+    let max_readahead = (max_pages_limit as usize).saturating_mul(PAGE_SIZE);
+    let offer = InitIn::new(u32::try_from(max_readahead).unwrap_or(u32::MAX), OFFER);
+    let nobody = Creds {
+        uid: 0,
+        gid: 0,
+        pid: 0,
+    };
+    let args = Args::new(Opcode::Init, 0, nobody)
+        .arg(&offer)?
+        .sink(Sink::Inline {
+            // As much of it as the server knows.
+            min: 0,
+            max: size_of::<InitOut>(),
+        });
+    let background = max_user_background();
+    let done = Init {
+        conn: conn.clone(),
+        bdi,
+        offer,
+        policy: Policy {
+            max_read: conn.options().max_read,
+            max_pages_limit,
+            default_permissions: conn.options().default_permissions,
+            // Known when the answer comes.
+            privileged: false,
+            max_user_bgreq: background,
+            max_user_congthresh: background,
+            default_request_timeout: 0,
+            max_request_timeout: 0,
+        },
+    };
+    Chan::prepare_background(args, Some(KBox::new(done, GFP_KERNEL)?))
+}
+
+/// How many background requests a server may have that is not the administrator's: as many as fit into a small part of the
+/// memory, at about the size of a request.
+fn max_user_background() -> u32 {
+    let requests = mm::totalram_pages().saturating_mul(PAGE_SIZE) / 8192 / 392;
+    u32::try_from(requests).unwrap_or(u32::MAX).min(65535)
+}
+
+impl Init {
+    fn negotiate(&self, result: Result<Reply>) -> Result<Negotiated, InitError> {
+        let reply = result.map_err(|e| InitError::Errno(e.to_errno().saturating_neg()))?;
+        let reply = InitOut::parse(reply.bytes()).map_err(InitError::Malformed)?;
+        let policy = Policy {
+            privileged: cred::is_sys_admin(),
+            ..self.policy
+        };
+        negotiate::<{ PAGE_SHIFT as u32 }>(&self.offer, &policy, &reply)
+    }
+}
+
+impl Completion for Init {
+    fn complete(self: KBox<Self>, result: Result<Reply>) {
+        let chan = self.conn.chan();
+        match self.negotiate(result) {
+            Ok(negotiated) => {
+                // A server that takes large requests gets a window of one, so that reads in a row make such requests.
+                let window = (negotiated.io_pages as usize).max(DEFAULT_READAHEAD / PAGE_SIZE);
+                self.bdi
+                    .set_ra_pages(window.min(negotiated.ra_pages as usize));
+                self.bdi.set_io_pages(negotiated.io_pages as usize);
+                self.conn.negotiated.populate(negotiated);
+                // The gate opens last: who comes through it finds all that was agreed.
+                chan.set_initialized(&negotiated);
+            }
+            Err(error) => {
+                // If there is no server any more, nothing is wrong with its answer.
+                if chan.is_connected() {
+                    pr_err!("mount is unusable: {}\n", format_args!("{error}"));
+                }
+                chan.set_failed();
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel side of FUSE, which filesystem servers in user space are mounted by.
+//!
+//! Two halves, and a seam between them. The transport ([`chan`], [`req`], [`dev`]) takes requests to the server and
+//! replies back, and knows nothing of files. The filesystem ([`params`], [`conn`], [`super_block`], [`inode`], …) turns
+//! calls of the VFS into requests. A request goes over the seam by [`chan::Chan`].
+//!
+//! The crate has no unsafe code; `vfs` has. What a server sends is only read by the parsers of `fuse_abi`.
+
+#![forbid(unsafe_code)]
+
+mod chan;
+mod conn;
+mod dentry;
+mod dev;
+mod dir;
+mod file;
+mod inode;
+mod iqueue;
+mod params;
+mod pqueue;
+mod readdir;
+mod req;
+mod super_block;
+mod sysctl;
+
+use kernel::prelude::*;
+
+module! {
+    type: FuseRs,
+    name: "fuse_rs",
+    authors: ["The fuse_rs developers"],
+    description: "Filesystems in user space (FUSE), kernel side in Rust",
+    license: "GPL",
+    alias: ["fs-fuse_rs"],
+}
+
+/// What is there while the module is loaded. It goes in the order of the fields: no new mount, then no new server, then
+/// the knobs that mounts read.
+#[pin_data]
+struct FuseRs {
+    #[pin]
+    fs_type: vfs::fs_type::Registration<super_block::Fuse>,
+    #[pin]
+    dev: vfs::cdev::Registration<dev::Dev>,
+    sysctl: vfs::sysctl::Registration,
+}
+
+impl kernel::InPlaceModule for FuseRs {
+    fn init(_module: &'static ThisModule) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            sysctl: sysctl::register()?,
+            dev <- vfs::cdev::Registration::new(c"fuse_rs", 0o666),
+            fs_type <- vfs::fs_type::Registration::new(),
+        })
+    }
+}
