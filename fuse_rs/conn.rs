@@ -71,6 +71,8 @@ pub(crate) struct Conn {
     pub(crate) no_open: Sticky,
     /// ENOSYS to OPENDIR: directories need no OPENDIR.
     pub(crate) no_opendir: Sticky,
+    /// ENOSYS to ACCESS: everything may be tried.
+    pub(crate) no_access: Sticky,
     /// ENOSYS to FLUSH: there is nothing to do at close.
     pub(crate) no_flush: Sticky,
 }
@@ -88,6 +90,7 @@ impl Conn {
                 attr_version: Atomic::new(1),
                 no_open: Sticky::new(),
                 no_opendir: Sticky::new(),
+                no_access: Sticky::new(),
                 no_flush: Sticky::new(),
             },
             GFP_KERNEL,
