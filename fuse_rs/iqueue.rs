@@ -11,6 +11,8 @@ use crate::{
     req::{
         Prepared,
         Queue,
+        QueueNode,
+        QueueSlot,
         Request, //
     }, //
 };
@@ -28,7 +30,6 @@ use kernel::{
     prelude::*,
     rbtree::{
         RBTree,
-        RBTreeNode,
         RBTreeNodeReservation, //
     },
     sync::Arc, //
@@ -142,32 +143,27 @@ impl Iqueue {
         unique
     }
 
-    fn push_pending(
-        &mut self,
-        connection: u32,
-        request: Arc<Request>,
-        node: RBTreeNodeReservation<u64, Arc<Request>>,
-    ) {
+    fn push_pending(&mut self, connection: u32, request: Arc<Request>, slot: QueueSlot) {
         let unique = self.next_unique();
         request.set_unique(unique);
         trace::request_send(connection, unique, request.opcode(), request.len() as u32);
         // The IDs do not repeat within 2^62 requests: there is no other one of this ID.
-        self.pending.insert(node.into_node(unique, request));
+        self.pending.insert(slot.into_node(unique, request));
     }
 
     /// Queues a request for the server. `connection` is for the tracepoint.
     pub(crate) fn push(&mut self, connection: u32, prepared: Prepared) -> Arc<Request> {
-        let (request, node) = prepared.into_parts();
-        self.push_pending(connection, request.clone(), node);
+        let (request, slot) = prepared.into_parts();
+        self.push_pending(connection, request.clone(), slot);
         request
     }
 
     /// Queues a background request, which [`start_background`](Self::start_background) lets go to the server in its turn.
     pub(crate) fn push_background(&mut self, prepared: Prepared) {
-        let (request, node) = prepared.into_parts();
+        let (request, slot) = prepared.into_parts();
         self.background_queued = self.background_queued.wrapping_add(1);
         self.background
-            .insert(node.into_node(self.background_queued, request));
+            .insert(slot.into_node(self.background_queued, request));
     }
 
     /// Moves background requests to the server's queue, as many as may be under way. Returns how many.
@@ -198,7 +194,7 @@ impl Iqueue {
     }
 
     /// Takes out an ended request. It is dropped by the caller, without the lock.
-    pub(crate) fn remove(&mut self, unique: u64) -> Option<RBTreeNode<u64, Arc<Request>>> {
+    pub(crate) fn remove(&mut self, unique: u64) -> Option<QueueNode> {
         self.pending.remove_node(&unique)
     }
 
@@ -272,8 +268,8 @@ impl Iqueue {
     }
 }
 
-/// Takes the first request out of a queue.
-fn pop(queue: &mut Queue) -> Option<(Arc<Request>, RBTreeNode<u64, Arc<Request>>)> {
+/// Takes the first request out of a queue, and the node that holds it.
+fn pop(queue: &mut Queue) -> Option<(Arc<Request>, QueueNode)> {
     let first = queue.cursor_front_mut()?;
     let request = first.current().1.clone();
     Some((request, first.remove_current().1))

@@ -4,15 +4,13 @@
 
 use crate::req::{
     Queue,
+    QueueNode,
     Request, //
 };
 use core::mem;
 use kernel::{
     prelude::*,
-    rbtree::{
-        RBTree,
-        RBTreeNode, //
-    },
+    rbtree::RBTree,
     sync::{
         new_spinlock,
         Arc,
@@ -39,7 +37,7 @@ impl Pqueue {
     }
 
     /// Adds a request that a reader of the device has taken.
-    pub(crate) fn insert(&self, node: RBTreeNode<u64, Arc<Request>>) {
+    pub(crate) fn insert(&self, node: QueueNode) {
         // The IDs do not repeat within 2^62 requests: there is no other one of this ID.
         self.table.lock().insert(node);
     }

@@ -30,6 +30,7 @@ use kernel::{
     prelude::*,
     rbtree::{
         RBTree,
+        RBTreeNode,
         RBTreeNodeReservation, //
     },
     static_lock_class,
@@ -53,6 +54,10 @@ use zerocopy::{
 
 /// Requests in the order in which the server gets them, or by the ID by which it answers: that is the same.
 pub(crate) type Queue = RBTree<u64, Arc<Request>>;
+/// A request in a [`Queue`], or between two.
+pub(crate) type QueueNode = RBTreeNode<u64, Arc<Request>>;
+/// The memory of a [`QueueNode`]: a request has it from the start, and queueing it never fails.
+pub(crate) type QueueSlot = RBTreeNodeReservation<u64, Arc<Request>>;
 
 /// Who asks, as the server is to see him.
 #[derive(Clone, Copy)]
@@ -379,14 +384,14 @@ impl Request {
 /// A request that has the memory to be sent.
 pub(crate) struct Prepared {
     request: Pin<UniqueArc<Request>>,
-    node: RBTreeNodeReservation<u64, Arc<Request>>,
+    slot: QueueSlot,
 }
 
 impl Prepared {
     /// Allocates. Sleeps. Without `done`, a task waits or nobody cares.
     pub(crate) fn new(args: Args, done: Option<KBox<dyn Completion>>) -> Result<Self> {
         Ok(Self {
-            node: RBTreeNodeReservation::new(GFP_KERNEL)?,
+            slot: RBTreeNodeReservation::new(GFP_KERNEL)?,
             request: Request::new(args, done)?,
         })
     }
@@ -416,8 +421,8 @@ impl Prepared {
     }
 
     /// The request, to be shared, and the memory to queue it with.
-    pub(crate) fn into_parts(self) -> (Arc<Request>, RBTreeNodeReservation<u64, Arc<Request>>) {
-        (self.request.into(), self.node)
+    pub(crate) fn into_parts(self) -> (Arc<Request>, QueueSlot) {
+        (self.request.into(), self.slot)
     }
 }
 

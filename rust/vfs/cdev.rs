@@ -18,11 +18,11 @@ use kernel::{
     },
     module::this_module,
     prelude::*,
-    sync::Arc,
-    types::{
-        ForeignOwnable,
-        Opaque, //
-    }, //
+    sync::{
+        Arc,
+        ArcBorrow, //
+    },
+    types::Opaque, //
 };
 
 /// The `struct file_operations` of a device, implemented by what its open file is.
@@ -75,7 +75,7 @@ impl<T: Operations> FileOperations<T> {
         }
         match T::open() {
             // SAFETY: Nobody else knows the file yet. What misc_open() left there, the device, is not needed any more.
-            Ok(data) => unsafe { (*file).private_data = data.into_foreign() },
+            Ok(data) => unsafe { (*file).private_data = Arc::into_raw(data).cast_mut().cast() },
             Err(error) => return error.to_errno(),
         }
         0
@@ -87,8 +87,8 @@ impl<T: Operations> FileOperations<T> {
     unsafe fn data<'a>(file: *mut bindings::file) -> &'a T {
         // SAFETY: open() has set `private_data`, and only release() reads or changes it after that.
         let data = unsafe { (*file).private_data };
-        // SAFETY: open() made it from an `Arc<T>`, to which the file holds a reference until it is released. That is not
-        // before the end of `'a`.
+        // SAFETY: It is the `T` in the `Arc<T>` of open(), to which the file holds a reference until it is released. That is
+        // not before the end of `'a`.
         unsafe { &*data.cast::<T>() }
     }
 
@@ -158,8 +158,8 @@ impl<T: Operations> FileOperations<T> {
     unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: open() has set `private_data`.
         let data = unsafe { (*file).private_data };
-        // SAFETY: open() made it from an `Arc<T>`; nobody reads it after this, the last call for the file.
-        let data = unsafe { <Arc<T> as ForeignOwnable>::from_foreign(data) };
+        // SAFETY: It comes from `Arc::into_raw`, and nobody reads it after this, the last call for the file.
+        let data = unsafe { Arc::from_raw(data.cast::<T>()) };
         T::release(&data);
         0
     }
@@ -189,8 +189,8 @@ pub fn data<T: Operations>(file: &LocalFile) -> Option<Arc<T>> {
     }
     // SAFETY: With this table, open() has set `private_data`, and it stays for as long as there is a reference to the file.
     let data = unsafe { (*file.as_ptr()).private_data };
-    // SAFETY: open() made it from an `Arc<T>`, which is alive as the file is not released yet.
-    Some(unsafe { <Arc<T> as ForeignOwnable>::borrow(data) }.into())
+    // SAFETY: It comes from `Arc::into_raw`, and the `Arc` exists as the file is not released yet.
+    Some(unsafe { ArcBorrow::from_raw(data.cast::<T>()) }.into())
 }
 
 /// A registered device, from [`Registration::new`] until it is dropped.
