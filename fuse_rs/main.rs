@@ -12,7 +12,6 @@
 
 mod chan;
 mod conn;
-mod dentry;
 mod dev;
 mod dir;
 mod file;

@@ -35,13 +35,13 @@ impl Context {
     /// made to answer for a namespace whose IDs it does not know.
     fn set_fd(&mut self, fc: &FsContext<Fuse>, file: ARef<File>) -> Result {
         if self.dev.is_some() {
-            return fc.invalf(c"fd: given twice");
+            return fc.invalfc(c"fd: given twice");
         }
         let Some(dev) = dev::dev_from_file(&file) else {
-            return fc.invalf(c"fd: not /dev/fuse_rs");
+            return fc.invalfc(c"fd: not /dev/fuse_rs");
         };
         if UserNamespace::of_opener(&file) != fc.user_ns() {
-            return fc.invalf(c"fd: opened in another user namespace");
+            return fc.invalfc(c"fd: opened in another user namespace");
         }
         self.dev = Some((file, dev));
         Ok(())
@@ -49,7 +49,7 @@ impl Context {
 
     fn set_rootmode(&mut self, fc: &FsContext<Fuse>, mode: u32) -> Result {
         if !u16::try_from(mode).is_ok_and(|mode| FileType::from_mode(mode).is_some()) {
-            return fc.invalf(c"rootmode: no type of file");
+            return fc.invalfc(c"rootmode: no type of file");
         }
         self.rootmode = Some(mode);
         Ok(())
@@ -57,7 +57,7 @@ impl Context {
 
     fn set_user_id(&mut self, fc: &FsContext<Fuse>, uid: Kuid) -> Result {
         if fc.user_ns().from_kuid(uid).is_none() {
-            return fc.invalf(c"user_id: not in the user namespace of the mount");
+            return fc.invalfc(c"user_id: not in the user namespace of the mount");
         }
         self.user_id = Some(uid);
         Ok(())
@@ -65,7 +65,7 @@ impl Context {
 
     fn set_group_id(&mut self, fc: &FsContext<Fuse>, gid: Kgid) -> Result {
         if fc.user_ns().from_kgid(gid).is_none() {
-            return fc.invalf(c"group_id: not in the user namespace of the mount");
+            return fc.invalfc(c"group_id: not in the user namespace of the mount");
         }
         self.group_id = Some(gid);
         Ok(())
@@ -88,7 +88,7 @@ impl Context {
 
     fn set_subtype(&mut self, fc: &FsContext<Fuse>, subtype: &CStr) -> Result {
         if self.subtype.is_some() {
-            return fc.invalf(c"subtype: given twice");
+            return fc.invalfc(c"subtype: given twice");
         }
         self.subtype = Some(subtype.try_into()?);
         Ok(())
@@ -126,10 +126,10 @@ impl vfs::fs_context::Context<Fuse> for Context {
             self.group_id,
             self.dev.is_some() && self.rootmode.is_some(),
         ) else {
-            return fc.invalf(c"the options fd, rootmode, user_id and group_id are needed");
+            return fc.invalfc(c"the options fd, rootmode, user_id and group_id are needed");
         };
         if fc.sb_flags() & sb_flags::MANDLOCK != 0 {
-            return fc.invalf(c"there are no mandatory locks");
+            return fc.invalfc(c"there are no mandatory locks");
         }
         // Nothing that changes a file is implemented, nor are ACLs.
         fc.set_sb_flags((fc.sb_flags() | sb_flags::RDONLY) & !sb_flags::POSIXACL);
@@ -162,7 +162,7 @@ impl vfs::fs_context::Context<Fuse> for Context {
         conn.chan().set_connection(sb.dev());
         let init = conn::init::prepare(&conn, sb.bdi().into())?;
         if let Err(e) = dev.install(conn.chan().clone()) {
-            fc.errorf(c"fd: has a mount already");
+            fc.errorfc(c"fd: has a mount already");
             return Err(e);
         }
         // Nothing fails from here on.
@@ -172,10 +172,10 @@ impl vfs::fs_context::Context<Fuse> for Context {
 
     fn reconfigure(&mut self, fc: &FsContext<Fuse>, _sb: &SuperBlock<Fuse>) -> Result {
         if fc.sb_flags() & sb_flags::MANDLOCK != 0 {
-            return fc.invalf(c"there are no mandatory locks");
+            return fc.invalfc(c"there are no mandatory locks");
         }
         if fc.sb_flags_mask() & sb_flags::RDONLY != 0 && fc.sb_flags() & sb_flags::RDONLY == 0 {
-            fc.errorf(c"writing is not implemented");
+            fc.errorfc(c"writing is not implemented");
             return Err(EROFS);
         }
         Ok(())

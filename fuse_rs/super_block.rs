@@ -4,6 +4,7 @@
 
 use crate::{
     conn::Conn,
+    dir,
     file::OpenFile,
     inode, params,
     req::{Args, Sink},
@@ -66,7 +67,7 @@ pub(crate) fn fill(
         flags: 0,
         iflags,
     });
-    sb.set_default_dops(crate::dentry::OPS);
+    sb.set_default_dops(dir::DOPS);
     sb.setup_bdi()?;
     sb.make_root(inode::root(sb, rootmode)?)
 }

@@ -3,16 +3,13 @@
 #include <linux/fs_context.h>
 #include <linux/fs_parser.h>
 
-/* The message goes into the log of the mount, which the mounter can read, and to dmesg. */
-
-void fuse_rs_helper_errorf_str(struct fs_context *fc, const char *msg)
+/*
+ * The message goes into the log of the context, which the mounter can read, or
+ * to the kernel's if it came by mount(2); with the name of the type before it.
+ */
+void fuse_rs_helper_errorfc_str(struct fs_context *fc, const char *msg)
 {
-	errorf(fc, "%s", msg);
-}
-
-void fuse_rs_helper_warnf_str(struct fs_context *fc, const char *msg)
-{
-	warnf(fc, "%s", msg);
+	errorfc(fc, "%s", msg);
 }
 
 int fuse_rs_helper_fs_parse(struct fs_context *fc, const struct fs_parameter_spec *desc,

@@ -90,14 +90,14 @@ impl<T: FileSystem> FsContext<T> {
     }
 
     /// Says why the attempt fails: in the log of the context, which the mounter can read, or of the kernel.
-    pub fn errorf(&self, message: &CStr) {
+    pub fn errorfc(&self, message: &CStr) {
         // SAFETY: By the type invariant; the message is copied.
-        unsafe { bindings::errorf_str(self.as_ptr(), message.as_char_ptr()) };
+        unsafe { bindings::errorfc_str(self.as_ptr(), message.as_char_ptr()) };
     }
 
-    /// Fails with `EINVAL`, after [`Self::errorf`].
-    pub fn invalf<R>(&self, message: &CStr) -> Result<R> {
-        self.errorf(message);
+    /// Fails with `EINVAL`, after [`Self::errorfc`].
+    pub fn invalfc<R>(&self, message: &CStr) -> Result<R> {
+        self.errorfc(message);
         Err(EINVAL)
     }
 }
@@ -364,7 +364,7 @@ impl<T: FileSystem> Table<T> {
                 if this.is_oldapi() {
                     return Ok(0);
                 }
-                return this.invalf(c"a remount cannot change options");
+                return this.invalfc(c"a remount cannot change options");
             }
             let mut result = MaybeUninit::zeroed();
             // SAFETY: All are valid; the table ends with an entry without a name.
