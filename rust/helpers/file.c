@@ -2,6 +2,7 @@
 
 #include <linux/compat.h>
 #include <linux/fs.h>
+#include <linux/mm.h>
 
 struct inode *fuse_rs_helper_file_inode(const struct file *file)
 {
@@ -27,4 +28,10 @@ bool fuse_rs_helper_dir_emit(struct dir_context *ctx, const char *name, int name
 bool fuse_rs_helper_in_compat_syscall(void)
 {
 	return in_compat_syscall();
+}
+
+/* Whether a mapping that is being made is a shared one, as MAP_SHARED asked for it. */
+bool fuse_rs_helper_vma_desc_is_shared(const struct vm_area_desc *desc)
+{
+	return vma_desc_test(desc, VMA_MAYSHARE_BIT);
 }

@@ -51,6 +51,18 @@ impl<T: FileSystem> File<T> {
         unsafe { INode::from_raw(inode) }
     }
 
+    /// Makes it a file that can't be seeked, nor read at a position (`nonseekable_open`). For use in `open`.
+    pub fn set_nonseekable(&self) {
+        // SAFETY: The file is valid and not visible to others yet. The call always succeeds.
+        unsafe { bindings::nonseekable_open(bindings::file_inode(self.0.as_ptr()), self.0.as_ptr()) };
+    }
+
+    /// Makes it a file without position (`stream_open`). For use in `open`.
+    pub fn set_stream(&self) {
+        // SAFETY: The file is valid and not visible to others yet. The call always succeeds.
+        unsafe { bindings::stream_open(bindings::file_inode(self.0.as_ptr()), self.0.as_ptr()) };
+    }
+
     /// What `open` returned; none while the file is not open yet, or for one of a type that has no `open` here.
     pub fn info(&self) -> Option<<T::FileInfo as ForeignOwnable>::Borrowed<'_>> {
         // SAFETY: The field is fixed between open and release.
@@ -73,6 +85,12 @@ impl<T: FileSystem> Kiocb<'_, T> {
     /// The position in bytes.
     pub fn pos(&self) -> i64 {
         self.0.ki_pos
+    }
+
+    /// Moves the position on by `bytes`.
+    pub fn advance(&mut self, bytes: usize) {
+        // The position stays below the largest file size, which fits.
+        self.0.ki_pos = self.0.ki_pos.saturating_add(bytes as i64);
     }
 
     /// Reads from the page cache, which is filled as needed. May sleep.
@@ -149,6 +167,11 @@ pub trait Operations {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
+    /// The file is about to be mapped from its page cache, read-only. Sleeps; memory management locks are held.
+    fn mmap(_file: &File<Self::FileSystem>, _shared: bool) -> Result {
+        Ok(())
+    }
+
     /// Lists the directory. May sleep; the directory is locked, shared.
     fn iterate_shared(_file: &File<Self::FileSystem>, _ctx: &mut DirContext<'_>) -> Result {
         build_error!(VTABLE_DEFAULT_ERROR)
@@ -192,7 +215,7 @@ impl<O: Operations> Table<O> {
             Some(bindings::generic_read_dir)
         },
         mmap_prepare: if Self::REGULAR {
-            Some(bindings::generic_file_readonly_mmap_prepare)
+            Some(Self::mmap_prepare)
         } else {
             None
         },
@@ -281,6 +304,22 @@ impl<O: Operations> Table<O> {
             Ok(n) => n as isize,
             Err(err) => err.to_errno() as isize,
         }
+    }
+
+    /// # Safety
+    ///
+    /// `desc` must describe a mapping to be made of an open file of the filesystem.
+    unsafe extern "C" fn mmap_prepare(desc: *mut bindings::vm_area_desc) -> kernel::ffi::c_int {
+        from_result(|| {
+            // SAFETY: By the function's contract.
+            let file = unsafe { File::from_raw((*desc).file) };
+            // SAFETY: By the function's contract.
+            let shared = unsafe { bindings::vma_desc_is_shared(desc) };
+            O::mmap(file, shared)?;
+            // SAFETY: By the function's contract.
+            to_result(unsafe { bindings::generic_file_readonly_mmap_prepare(desc) })?;
+            Ok(0)
+        })
     }
 
     /// # Safety

@@ -156,8 +156,8 @@ impl<T: FileSystem> INode<T> {
 
     /// The inode number, as `stat` shows it.
     pub fn ino(&self) -> u64 {
-        // SAFETY: Set before the inode is visible to others.
-        unsafe { (*self.as_ptr()).i_ino }
+        // SAFETY: The field is read whole; see `store`.
+        unsafe { addr_of!((*self.as_ptr()).i_ino).read_volatile() }
     }
 
     /// The generation, which tells apart two files that had the same number one after the other.
@@ -200,6 +200,8 @@ impl<T: FileSystem> INode<T> {
         let user_ns = self.super_block().user_ns();
 
         // SAFETY: The inode is valid.
+        unsafe { store(addr_of_mut!((*inode).i_ino), attr.ino) };
+        // SAFETY: As above.
         unsafe { store(addr_of_mut!((*inode).i_mode), mode) };
         // SAFETY: As above.
         unsafe { store(addr_of_mut!((*inode).i_uid), user_ns.make_kuid(attr.uid).0) };
@@ -217,16 +219,16 @@ impl<T: FileSystem> INode<T> {
         unsafe { bindings::inode_set_ctime(inode, attr.ctime.sec, attr.ctime.nsec as isize) };
     }
 
+    /// Logarithm of the block size of the page cache.
+    pub fn blkbits(&self) -> u32 {
+        // SAFETY: Fixed before the inode is visible to others.
+        unsafe { (*self.as_ptr()).i_blkbits }.into()
+    }
+
     /// The modification time.
     pub fn mtime(&self) -> Timespec {
         // SAFETY: The inode is valid.
         unsafe { bindings::inode_get_mtime(self.as_ptr()) }.into()
-    }
-
-    /// Whether the inode was found to be unusable; everything on it fails with `EIO`.
-    pub fn is_bad(&self) -> bool {
-        // SAFETY: The inode is valid.
-        unsafe { bindings::is_bad_inode(self.as_ptr()) }
     }
 
     /// Takes the inode out of the cache, so that the next look-up of its number makes a new one.
@@ -249,6 +251,8 @@ unsafe fn store<F>(field: *mut F, value: F) {
 /// The attributes that [`INode::set_attributes`] sets.
 #[derive(Clone, Copy, Debug)]
 pub struct Attributes {
+    /// The inode number.
+    pub ino: u64,
     /// Permission bits; the type is ignored.
     pub mode: u16,
     /// Owner, in the user namespace of the mount.
@@ -292,13 +296,11 @@ impl<T: FileSystem> NewINode<T> {
         unsafe { ManuallyDrop::take(&mut this.0) }
     }
 
-    /// Sets type, number and generation.
-    pub fn set_identity(&self, file_type: FileType, ino: u64, generation: u32) {
+    /// Sets type and generation.
+    pub fn set_identity(&self, file_type: FileType, generation: u32) {
         let inode = self.as_ptr();
         // SAFETY: The inode is not visible to others yet.
         unsafe { (*inode).i_mode = file_type.to_mode() };
-        // SAFETY: As above.
-        unsafe { (*inode).i_ino = ino };
         // SAFETY: As above.
         unsafe { (*inode).i_generation = generation };
     }
@@ -341,11 +343,6 @@ impl<T: FileSystem> NewINode<T> {
         unsafe { bindings::init_special_inode(self.as_ptr(), mode, bindings::new_decode_dev(rdev)) };
     }
 
-    /// Keeps the pages of the mapping out of high memory, as `page_get_link` asks.
-    pub fn set_no_highmem(&self) {
-        // SAFETY: The inode is not visible to others yet.
-        unsafe { bindings::inode_nohighmem(self.as_ptr()) };
-    }
 }
 
 impl<T: FileSystem> Deref for NewINode<T> {

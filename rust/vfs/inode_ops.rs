@@ -14,8 +14,7 @@ use core::marker::PhantomData;
 use fuse_bindings as bindings;
 use kernel::{
     error::{from_result, to_result, VTABLE_DEFAULT_ERROR},
-    prelude::*,
-    str::CString, //
+    prelude::*, //
 };
 
 /// What a caller wants to do to an inode, and through which idmap.
@@ -58,6 +57,25 @@ impl Access<'_> {
     }
 }
 
+/// The target of a symbolic link.
+///
+/// # Invariants
+///
+/// Ends with NUL.
+pub struct Link(KVec<u8>);
+
+impl Link {
+    /// The target `bytes`, up to the first NUL if there is one. May sleep.
+    pub fn new(bytes: &[u8]) -> Result<Self> {
+        let target = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+        let mut buf = KVec::with_capacity(target.len().saturating_add(1), GFP_KERNEL)?;
+        buf.extend_from_slice(target, GFP_KERNEL)?;
+        // INVARIANT: This is the end.
+        buf.push(0, GFP_KERNEL)?;
+        Ok(Self(buf))
+    }
+}
+
 /// The operations of an inode, `struct inode_operations`. Those left out fail as the VFS documents.
 #[vtable]
 pub trait Operations {
@@ -74,7 +92,7 @@ pub trait Operations {
     }
 
     /// Reads the symbolic link. May sleep.
-    fn get_link(_inode: &INode<Self::FileSystem>) -> Result<KBox<CString>> {
+    fn get_link(_inode: &INode<Self::FileSystem>) -> Result<Link> {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -164,9 +182,11 @@ impl<O: Operations> Table<O> {
             return ECHILD.to_ptr();
         }
         // SAFETY: By the function's contract.
-        match O::get_link(unsafe { INode::from_raw(inode) }) {
+        let link = O::get_link(unsafe { INode::from_raw(inode) })
+            .and_then(|link| Ok(KBox::new(link, GFP_KERNEL)?));
+        match link {
             Ok(link) => {
-                let chars = link.as_char_ptr();
+                let chars = link.0.as_ptr();
                 // SAFETY: By the function's contract.
                 let done = unsafe { &mut *done };
                 done.fn_ = Some(Self::put_link);
@@ -182,7 +202,7 @@ impl<O: Operations> Table<O> {
     /// `link` must come from [`get_link`](Self::get_link).
     unsafe extern "C" fn put_link(link: *mut kernel::ffi::c_void) {
         // SAFETY: By the function's contract.
-        drop(unsafe { KBox::<CString>::from_raw(link.cast()) });
+        drop(unsafe { KBox::<Link>::from_raw(link.cast()) });
     }
 
     /// # Safety

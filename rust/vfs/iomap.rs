@@ -74,6 +74,28 @@ impl<T: FileSystem> ReadRange<T> {
         self.folio.zero_range(self.offset.saturating_add(at), len);
     }
 
+    /// Cuts off what is from `at` on, so that the two parts can be read by different requests.
+    ///
+    /// iomap keeps the state of a folio by blocks: nothing is cut off, and none returned, unless `at` is on a block
+    /// boundary within the range.
+    pub fn split_off(&mut self, at: usize) -> Option<Self> {
+        let block = 1usize << self.inode().blkbits();
+        let offset = self.offset.checked_add(at)?;
+        if at == 0 || at >= self.len || offset & (block - 1) != 0 {
+            return None;
+        }
+        // INVARIANT: The two parts are what the one range was. The folio has more than one block, so iomap counts
+        // its bytes, and not the folio as a whole.
+        let rest = Self {
+            folio: self.folio.clone(),
+            offset,
+            len: self.len - at,
+            _fs: PhantomData,
+        };
+        self.len = at;
+        Some(rest)
+    }
+
     /// The whole range was read.
     pub fn finish(self) {
         ManuallyDrop::new(self).end(0);

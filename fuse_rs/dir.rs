@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Names and attributes: LOOKUP, GETATTR, ACCESS, READLINK, and how long the answers hold.
+
+use crate::{
+    iqueue::ForgetSlot,
+    inode::{
+        self,
+        conn,
+        nodeid,
+        INode,
+        Reported, //
+    },
+    readdir,
+    req::{
+        Args,
+        Sink, //
+    },
+    super_block::Fuse, //
+};
+use fuse_abi::{
+    AccessIn,
+    AttrOut,
+    EntryOut,
+    GetattrIn,
+    Opcode,
+    Reply as _, //
+};
+use kernel::{
+    prelude::*,
+    sync::aref::ARef, //
+};
+use vfs::{
+    attr::{
+        FileType,
+        Stat, //
+    },
+    dentry::{
+        self,
+        Lookup,
+        LookupFlags,
+        Spliced, //
+    },
+    file,
+    inode_ops::{
+        self,
+        Access,
+        Link, //
+    },
+    super_block::SuperBlock,
+    time, //
+};
+
+type DEntry = vfs::dentry::DEntry<Fuse>;
+
+pub(crate) const DIR_IOPS: inode_ops::Ops<Fuse> = inode_ops::Ops::new::<Dir>();
+pub(crate) const FILE_IOPS: inode_ops::Ops<Fuse> = inode_ops::Ops::new::<NonDir>();
+pub(crate) const SYMLINK_IOPS: inode_ops::Ops<Fuse> = inode_ops::Ops::new::<Symlink>();
+pub(crate) const FOPS: file::Ops<Fuse> = file::Ops::new::<readdir::DirFile>();
+pub(crate) const DOPS: dentry::Ops<Fuse> = dentry::Ops::new::<Dentries>();
+
+/// The longest target of a symbolic link, in bytes.
+const LINK_MAX: usize = kernel::page::PAGE_SIZE - 1;
+
+/// `AT_STATX_FORCE_SYNC` and `AT_STATX_DONT_SYNC` of statx(2).
+const FORCE_SYNC: u32 = 0x2000;
+const DONT_SYNC: u32 = 0x4000;
+
+/// Permission bits of which a program must have one to be executed.
+const S_IXUGO: u16 = 0o111;
+
+/// What the server says about a name.
+struct Entry {
+    entry: EntryOut,
+    /// [`crate::conn::Conn::attr_version`] before the server was asked.
+    version: u64,
+}
+
+/// Asks the server for a name. Sleeps.
+///
+/// # Errors
+///
+/// `ENAMETOOLONG`, what the server answers, and those of the transport. `ENOENT` also stands for the answer that there is
+/// no such file, of which the server does not say how long it holds.
+fn lookup(dir: &INode, name: &[u8]) -> Result<Entry> {
+    let conn = conn(dir);
+    if name.len() > conn.name_max() {
+        return Err(ENAMETOOLONG);
+    }
+    let version = conn.attr_version();
+    let minor = conn.minor();
+    let args = Args::new(Opcode::Lookup, nodeid(dir), conn.creds()?)
+        .name(name)?
+        .sink(Sink::exactly(EntryOut::wire_size(minor)));
+    let reply = inode::with_dirops(dir, || conn.chan().send(args))?;
+    let entry = EntryOut::parse(reply.bytes(), minor).map_err(|_| EIO)?;
+    Ok(Entry { entry, version })
+}
+
+/// Until when what the server said about a name holds.
+fn entry_deadline(entry: &EntryOut) -> u64 {
+    time::deadline(entry.entry_valid, entry.entry_valid_nsec)
+}
+
+/// The inode that an answer to LOOKUP hands out. Sleeps.
+fn entry_inode(
+    sb: &SuperBlock<Fuse>,
+    entry: &Entry,
+    slot: ForgetSlot,
+) -> Result<Option<ARef<INode>>> {
+    let Entry { entry, version } = entry;
+    if entry.is_negative() {
+        return Ok(None);
+    }
+    entry.validate().map_err(|_| EIO)?;
+    let reported = Reported::of_entry(entry, *version);
+    let inode = inode::iget(sb, entry.nodeid, entry.generation, &reported);
+    if inode.is_err() {
+        sb.info().chan().queue_forget(slot, entry.nodeid, 1);
+    }
+    inode.map(Some)
+}
+
+/// Asks the server for the attributes. Sleeps.
+///
+/// # Errors
+///
+/// What the server answers, and those of the transport. `EIO` if the answer can't be: the inode is bad then.
+pub(crate) fn getattr(inode: &INode) -> Result {
+    let conn = conn(inode);
+    let version = conn.attr_version();
+    let minor = conn.minor();
+    let mut args = Args::new(Opcode::Getattr, nodeid(inode), conn.creds()?)
+        .sink(Sink::exactly(AttrOut::wire_size(minor)));
+    if minor >= 9 {
+        args = args.arg(&GetattrIn::default())?;
+    }
+    let reply = conn.chan().send(args)?;
+    let out = AttrOut::parse(reply.bytes(), minor).map_err(|_| EIO)?;
+    if out.attr.validate().is_err()
+        || inode.file_type() != FileType::from_mode(out.attr.mode as u16)
+    {
+        inode::make_bad(inode);
+        return Err(EIO);
+    }
+    let reported = Reported {
+        attr: &out.attr,
+        deadline: time::deadline(out.attr_valid, out.attr_valid_nsec),
+        version,
+    };
+    inode::change_attributes(inode, &reported);
+    Ok(())
+}
+
+/// Asks the server for the attributes if those at hand do not hold any more. Sleeps.
+pub(crate) fn refresh(inode: &INode) -> Result {
+    if inode::attr_is_over(inode) {
+        getattr(inode)?;
+    }
+    Ok(())
+}
+
+/// Fills in what `stat` shows. `query` has the `AT_STATX_*` flags.
+fn stat(inode: &INode, stat: &mut Stat<'_, Fuse>, request_mask: u32, query: u32) -> Result {
+    inode::check_good(inode)?;
+    if !conn(inode).allow_current_process() {
+        // Whoever asks for nothing may know on which device it is nothing.
+        if request_mask != 0 {
+            return Err(EACCES);
+        }
+        stat.set_dev(inode.super_block().dev());
+        return Ok(());
+    }
+    if query & FORCE_SYNC != 0 {
+        getattr(inode)?;
+    } else if query & DONT_SYNC == 0 {
+        refresh(inode)?;
+    }
+    stat.fill(inode, request_mask);
+    let (mode, blksize) = inode::mode_and_blksize(inode);
+    stat.set_mode(mode);
+    stat.set_blksize(match blksize.checked_ilog2() {
+        Some(bits) => 1 << bits,
+        None => 1 << inode.blkbits(),
+    });
+    Ok(())
+}
+
+/// Checks whether the caller may do `access`.
+fn permission(inode: &INode, access: &Access<'_>) -> Result {
+    inode::check_good(inode)?;
+    let conn = conn(inode);
+    if !conn.allow_current_process() {
+        return Err(EACCES);
+    }
+    let exec = access.is_exec() && inode.file_type() == Some(FileType::Regular);
+    let by_mode = conn.default_permissions();
+    let mut refreshed = false;
+    let mut refresh = || {
+        if access.is_rcu() {
+            return Err(ECHILD);
+        }
+        refreshed = true;
+        getattr(inode)
+    };
+    if (by_mode || exec) && inode::attr_is_over(inode) {
+        refresh()?;
+    }
+    if by_mode {
+        match access.generic_permission(inode) {
+            // The attributes at hand may be older than a chmod at the server.
+            Err(err) if err == EACCES && !refreshed => {
+                if access.is_rcu() {
+                    return Err(ECHILD);
+                }
+                getattr(inode)?;
+                access.generic_permission(inode)
+            }
+            result => result,
+        }
+    } else if access.is_ask() {
+        if access.is_rcu() {
+            return Err(ECHILD);
+        }
+        ask(inode, access.rwx())
+    } else if exec && inode.mode() & S_IXUGO == 0 {
+        if !refreshed {
+            if access.is_rcu() {
+                return Err(ECHILD);
+            }
+            getattr(inode)?;
+        }
+        if inode.mode() & S_IXUGO == 0 {
+            return Err(EACCES);
+        }
+        Ok(())
+    } else {
+        Ok(())
+    }
+}
+
+/// Asks the server whether the caller may read, write, execute (`rwx`). Sleeps.
+fn ask(inode: &INode, rwx: u32) -> Result {
+    let conn = conn(inode);
+    if conn.no_access.get() {
+        return Ok(());
+    }
+    let args = Args::new(Opcode::Access, nodeid(inode), conn.creds()?).arg(&AccessIn {
+        mask: rwx,
+        ..AccessIn::default()
+    })?;
+    match conn.chan().send(args) {
+        Err(err) if err == ENOSYS => {
+            conn.no_access.set();
+            Ok(())
+        }
+        result => result.map(|_| ()),
+    }
+}
+
+/// The operations of directories.
+struct Dir;
+
+#[vtable]
+impl inode_ops::Operations for Dir {
+    type FileSystem = Fuse;
+
+    fn lookup<'a>(
+        dir: &INode,
+        dentry: Lookup<'a, Fuse>,
+        _flags: LookupFlags,
+    ) -> Result<Spliced<'a, Fuse>> {
+        inode::check_good(dir)?;
+        let slot = ForgetSlot::new(GFP_KERNEL)?;
+        let (inode, deadline) = match lookup(dir, dentry.name()) {
+            Ok(entry) => (
+                entry_inode(dir.super_block(), &entry, slot)?,
+                entry_deadline(&entry.entry),
+            ),
+            Err(err) if err == ENOENT => (None, 0),
+            Err(err) => return Err(err),
+        };
+        let spliced = dentry.splice_alias(inode)?;
+        spliced.dentry().set_time(deadline);
+        Ok(spliced)
+    }
+
+    fn permission(inode: &INode, access: Access<'_>) -> Result {
+        permission(inode, &access)
+    }
+
+    fn getattr(
+        inode: &INode,
+        out: &mut Stat<'_, Fuse>,
+        request_mask: u32,
+        query: u32,
+    ) -> Result {
+        stat(inode, out, request_mask, query)
+    }
+}
+
+/// The operations of files that are neither directories nor symbolic links.
+struct NonDir;
+
+#[vtable]
+impl inode_ops::Operations for NonDir {
+    type FileSystem = Fuse;
+
+    fn permission(inode: &INode, access: Access<'_>) -> Result {
+        permission(inode, &access)
+    }
+
+    fn getattr(
+        inode: &INode,
+        out: &mut Stat<'_, Fuse>,
+        request_mask: u32,
+        query: u32,
+    ) -> Result {
+        stat(inode, out, request_mask, query)
+    }
+}
+
+/// The operations of symbolic links.
+struct Symlink;
+
+#[vtable]
+impl inode_ops::Operations for Symlink {
+    type FileSystem = Fuse;
+
+    fn get_link(inode: &INode) -> Result<Link> {
+        inode::check_good(inode)?;
+        let conn = conn(inode);
+        let args = Args::new(Opcode::Readlink, nodeid(inode), conn.creds()?)
+            .sink(Sink::buffer(LINK_MAX)?);
+        let reply = conn.chan().send(args)?;
+        Link::new(reply.bytes())
+    }
+
+    fn getattr(
+        inode: &INode,
+        out: &mut Stat<'_, Fuse>,
+        request_mask: u32,
+        query: u32,
+    ) -> Result {
+        stat(inode, out, request_mask, query)
+    }
+}
+
+/// The operations of dentries, whose time is the tick until which they hold.
+struct Dentries;
+
+impl dentry::Operations for Dentries {
+    type FileSystem = Fuse;
+
+    fn revalidate(
+        dir: &INode,
+        name: &[u8],
+        dentry: &DEntry,
+        flags: LookupFlags,
+    ) -> Result<bool> {
+        let inode = dentry.inode();
+        if inode.is_some_and(inode::is_bad) {
+            return Ok(false);
+        }
+        if !time::is_over(dentry.time()) && !flags.no_cache() {
+            return Ok(true);
+        }
+        // That a name was not there is not renewed: it is looked up like one never seen.
+        let Some(inode) = inode else {
+            return Ok(false);
+        };
+        let slot = ForgetSlot::new(GFP_KERNEL)?;
+        let Entry { entry, version } = match lookup(dir, name) {
+            Ok(entry) => entry,
+            Err(err) if err == ENOMEM || err == EINTR => return Err(err),
+            Err(_) => return Ok(false),
+        };
+        if entry.is_negative() {
+            return Ok(false);
+        }
+        if entry.nodeid != nodeid(inode) {
+            conn(inode).chan().queue_forget(slot, entry.nodeid, 1);
+            return Ok(false);
+        }
+        inode::count_lookup(inode);
+        if entry.validate().is_err() || inode::is_stale(inode, entry.generation, &entry.attr) {
+            return Ok(false);
+        }
+        inode::change_attributes(inode, &Reported::of_entry(&entry, version));
+        dentry.set_time(entry_deadline(&entry));
+        Ok(true)
+    }
+
+    fn revalidate_rcu(dentry: &DEntry, flags: LookupFlags) -> bool {
+        !dentry.inode().is_some_and(inode::is_bad)
+            && !time::is_over(dentry.time())
+            && !flags.no_cache()
+    }
+}

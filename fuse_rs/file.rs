@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Open files: OPEN, FLUSH, RELEASE, and which way their data is read.
+
+mod read;
+
+pub(crate) use read::read_args;
+
+use crate::{
+    chan::Chan,
+    dir,
+    inode::{
+        self,
+        conn,
+        nodeid,
+        INode, //
+    },
+    req::{
+        Args,
+        Completion,
+        Prepared,
+        Reply,
+        Sink, //
+    },
+    super_block::Fuse, //
+};
+use fuse_abi::{
+    FlushIn,
+    InitFlags,
+    Opcode,
+    OpenFlags,
+    OpenIn,
+    OpenOut,
+    ReleaseIn,
+    Reply as _, //
+};
+use kernel::{
+    fs::file::flags,
+    iov::IovIterDest,
+    prelude::*,
+    sync::{
+        aref::ARef,
+        Arc,
+        ArcBorrow, //
+    }, //
+};
+use vfs::{
+    address_space,
+    attr::FileType,
+    file::{
+        self,
+        Kiocb, //
+    }, //
+};
+
+pub(crate) type File = vfs::file::File<Fuse>;
+
+pub(crate) const FOPS: file::Ops<Fuse> = file::Ops::new::<Regular>();
+pub(crate) const AOPS: address_space::Ops<Fuse> =
+    address_space::Ops::iomap_read::<read::Reader>();
+
+/// A file or directory that is open at the server.
+///
+/// Shared by the VFS's open file and the reads in flight. RELEASE is sent when the last of them is gone; the memory for it,
+/// and a reference to the inode, are held from the start, so that a read that ends is never the last to hold the inode
+/// while other pages of it are being read.
+pub(crate) struct OpenFile {
+    chan: Arc<Chan>,
+    fh: u64,
+    /// `O_*` of open(2).
+    flags: u32,
+    open_flags: OpenFlags,
+    /// None if the server does not keep state for open files.
+    release: Option<Prepared>,
+    _inode: ARef<INode>,
+}
+
+impl OpenFile {
+    /// The server's handle.
+    pub(crate) fn fh(&self) -> u64 {
+        self.fh
+    }
+
+    /// `O_*` of open(2).
+    pub(crate) fn flags(&self) -> u32 {
+        self.flags
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        let Some(mut release) = self.release.take() else {
+            return;
+        };
+        let arg = ReleaseIn {
+            fh: self.fh,
+            flags: self.flags,
+            ..ReleaseIn::default()
+        };
+        // The argument has the length that it was prepared with.
+        if release.set_arg(&arg).is_ok() {
+            self.chan.send_background(release);
+        }
+    }
+}
+
+/// Keeps the inode until RELEASE is answered.
+struct Released {
+    _inode: ARef<INode>,
+}
+
+impl Completion for Released {
+    fn complete(self: KBox<Self>, _result: Result<Reply>) {}
+}
+
+/// The open file behind `file`.
+///
+/// # Errors
+///
+/// `EBADF` if it is not open.
+pub(crate) fn open_file(file: &File) -> Result<ArcBorrow<'_, OpenFile>> {
+    file.info().ok_or(EBADF)
+}
+
+/// Opens a file or directory at the server. Sleeps.
+pub(crate) fn open(inode: &INode, file: &File, is_dir: bool) -> Result<Arc<OpenFile>> {
+    inode::check_good(inode)?;
+    let conn = conn(inode);
+    let (opcode, release, unsupported) = if is_dir {
+        (Opcode::Opendir, Opcode::Releasedir, &conn.no_opendir)
+    } else {
+        (Opcode::Open, Opcode::Release, &conn.no_open)
+    };
+    let creds = conn.creds()?;
+    let args = Args::new(release, nodeid(inode), creds)
+        .arg(&ReleaseIn::default())?
+        .force();
+    let done = KBox::new(
+        Released {
+            _inode: inode.into(),
+        },
+        GFP_KERNEL,
+    )?;
+    let release = Chan::prepare_background(args, Some(done))?;
+
+    let flags = file.flags() & !(flags::O_CREAT | flags::O_EXCL | flags::O_NOCTTY | flags::O_TRUNC);
+    let out = if unsupported.get() {
+        None
+    } else {
+        let args = Args::new(opcode, nodeid(inode), creds)
+            .arg(&OpenIn {
+                flags,
+                ..OpenIn::default()
+            })?
+            .sink(Sink::exactly(OpenOut::wire_size(conn.minor())));
+        match conn.chan().send(args) {
+            Ok(reply) => {
+                Some(OpenOut::parse(reply.bytes(), conn.minor()).map_err(|_| EIO)?)
+            }
+            Err(err) if err == ENOSYS => {
+                unsupported.set();
+                None
+            }
+            Err(err) => return Err(err),
+        }
+    };
+    let open = OpenFile {
+        chan: conn.chan().clone(),
+        fh: out.map_or(0, |out| out.fh),
+        flags: file.flags(),
+        open_flags: out.map_or(OpenFlags::KEEP_CACHE, |out| out.open_flags),
+        release: out.map(|_| release),
+        _inode: inode.into(),
+    };
+    apply_open_flags(file, open.open_flags);
+    Ok(Arc::new(open, GFP_KERNEL)?)
+}
+
+/// Makes `file` seekable or not, as the server wants it.
+fn apply_open_flags(file: &File, open_flags: OpenFlags) {
+    if open_flags.contains(OpenFlags::STREAM) {
+        file.set_stream();
+    } else if open_flags.contains(OpenFlags::NONSEEKABLE) {
+        file.set_nonseekable();
+    }
+}
+
+/// The operations of regular files.
+struct Regular;
+
+#[vtable]
+impl file::Operations for Regular {
+    type FileSystem = Fuse;
+
+    const FILE_TYPE: FileType = FileType::Regular;
+
+    fn open(inode: &INode, file: &File) -> Result<Arc<OpenFile>> {
+        let open = open(inode, file, false)?;
+        if !open.open_flags.intersects(OpenFlags::KEEP_CACHE | OpenFlags::DIRECT_IO) {
+            // What another open file still maps stays.
+            let _ = inode.mapping().invalidate_pages2();
+        }
+        Ok(open)
+    }
+
+    fn release(open: Arc<OpenFile>, _inode: &INode, _file: &File) {
+        drop(open);
+    }
+
+    fn flush(file: &File, _owner: usize) -> Result {
+        let inode = file.inode();
+        inode::check_good(inode)?;
+        let open = open_file(file)?;
+        let conn = conn(inode);
+        if conn.no_flush.get() || open.open_flags.contains(OpenFlags::NOFLUSH) {
+            return Ok(());
+        }
+        // No lock is kept at the server, so there is no owner whose locks could go.
+        let args = Args::new(Opcode::Flush, nodeid(inode), conn.creds()?)
+            .arg(&FlushIn {
+                fh: open.fh,
+                ..FlushIn::default()
+            })?
+            .force();
+        match conn.chan().send(args) {
+            Err(err) if err == ENOSYS => {
+                conn.no_flush.set();
+                Ok(())
+            }
+            result => result.map(|_| ()),
+        }
+    }
+
+    fn read_iter(mut kiocb: Kiocb<'_, Fuse>, iov: &mut IovIterDest<'_>) -> Result<usize> {
+        let inode = kiocb.file().inode();
+        inode::check_good(inode)?;
+        if open_file(kiocb.file())?.open_flags.contains(OpenFlags::DIRECT_IO) {
+            return read::direct(&mut kiocb, iov);
+        }
+        let end = kiocb.pos().saturating_add_unsigned(iov.len() as u64);
+        if end > inode.size() || conn(inode).features().contains(InitFlags::AUTO_INVAL_DATA) {
+            dir::refresh(inode)?;
+        }
+        kiocb.generic_read(iov)
+    }
+
+    fn mmap(file: &File, shared: bool) -> Result {
+        let inode = file.inode();
+        inode::check_good(inode)?;
+        if open_file(file)?.open_flags.contains(OpenFlags::DIRECT_IO) {
+            // A shared mapping would show what the server wants nobody to cache.
+            if shared {
+                return Err(ENODEV);
+            }
+            let _ = inode.mapping().invalidate_pages2();
+        }
+        Ok(())
+    }
+}
