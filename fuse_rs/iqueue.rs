@@ -53,9 +53,9 @@ enum Gate {
 pub(crate) struct ForgetSlot(RBTreeNodeReservation<u64, ForgetOne>);
 
 impl ForgetSlot {
-    /// Allocates. Sleeps if `flags` let it.
-    pub(crate) fn new(flags: kernel::alloc::Flags) -> Result<Self> {
-        Ok(Self(RBTreeNodeReservation::new(flags)?))
+    /// Allocates. Sleeps.
+    pub(crate) fn new() -> Result<Self> {
+        Ok(Self(RBTreeNodeReservation::new(GFP_KERNEL)?))
     }
 }
 
