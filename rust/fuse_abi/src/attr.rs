@@ -144,7 +144,8 @@ wire! {
 }
 
 impl Attr {
-    /// Checks what a client relies on: one of the seven file types, and a size that fits the VFS's loff_t.
+    /// Checks what a client relies on: one of the seven file types, and a size that fits the VFS's
+    /// loff_t.
     pub fn validate(&self) -> Result<(), Malformed> {
         file_type(self.mode)?;
         file_size(self.size)

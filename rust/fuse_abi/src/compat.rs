@@ -19,7 +19,8 @@ pub trait Reply: Sized {
     /// Bytes that a server of this minor version sends behind the [`OutHeader`].
     fn wire_size(minor: u32) -> usize;
 
-    /// Reads the bytes behind the [`OutHeader`]. Fields that the server's version does not have are zero.
+    /// Reads the bytes behind the [`OutHeader`]. Fields that the server's version does not have are
+    /// zero.
     ///
     /// Fails unless there are exactly as many as [`Reply::wire_size`] says.
     fn parse(payload: &[u8], minor: u32) -> Result<Self, Malformed>;

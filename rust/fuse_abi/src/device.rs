@@ -17,7 +17,8 @@ wire! {
 /// Number that all the ioctls share.
 pub const DEV_IOC_MAGIC: u32 = 229;
 
-/// Makes a fresh device file one more of a connection; the argument is a `u32`, a file of that connection.
+/// Makes a fresh device file one more of a connection; the argument is a `u32`, a file of that
+/// connection.
 pub const DEV_IOC_CLONE: u32 = ioc(IOC_READ, 0, size_of::<u32>());
 
 /// Registers a backing file; the argument is a [`BackingMap`], the result its ID.
@@ -35,5 +36,5 @@ const IOC_WRITE: u32 = 1;
 const IOC_READ: u32 = 2;
 
 const fn ioc(direction: u32, number: u32, size: usize) -> u32 {
-    direction << 30 | (size as u32) << 16 | DEV_IOC_MAGIC << 8 | number
+    (direction << 30) | ((size as u32) << 16) | (DEV_IOC_MAGIC << 8) | number
 }

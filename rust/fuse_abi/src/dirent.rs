@@ -2,8 +2,9 @@
 
 //! The entries of READDIR and READDIRPLUS replies.
 //!
-//! A reply is a row of records, each a header and a name without NUL, filled up to a multiple of 8 bytes. An entry that
-//! does not fit as a whole ends the row: its start may be there, and is not an error.
+//! A reply is a row of records, each a header and a name without NUL, filled up to a multiple of 8
+//! bytes. An entry that does not fit as a whole ends the row: its start may be there, and is not an
+//! error.
 
 use zerocopy::FromBytes;
 
@@ -24,7 +25,8 @@ wire! {
 
     /// Start of a record of READDIRPLUS; the name follows. Server to kernel.
     pub struct DirentPlusHeader {
-        /// What LOOKUP of the name would say. If it has a node, that node's lookup count is one higher.
+        /// What LOOKUP of the name would say. If it has a node, that node's lookup count is one
+        /// higher.
         pub entry_out: EntryOut,
         /// As in READDIR.
         pub dirent: DirentHeader,
@@ -47,7 +49,8 @@ pub struct Dirent<'a> {
 /// An entry of a directory and what LOOKUP of it would say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirentPlus<'a> {
-    /// The reply to a LOOKUP; not yet validated. If it has a node, that node's lookup count is one higher.
+    /// The reply to a LOOKUP; not yet validated. If it has a node, that node's lookup count is one
+    /// higher.
     pub entry: EntryOut,
     /// As in READDIR.
     pub dirent: Dirent<'a>,
@@ -73,7 +76,8 @@ pub const fn record_align(len: usize) -> usize {
 }
 
 impl<'a> Dirents<'a> {
-    /// `payload` is what stands behind the [`crate::OutHeader`], `name_max` the longest name in bytes to accept.
+    /// `payload` is what stands behind the [`crate::OutHeader`], `name_max` the longest name in
+    /// bytes to accept.
     pub const fn new(payload: &'a [u8], name_max: u32) -> Self {
         Self {
             rest: payload,
@@ -83,7 +87,8 @@ impl<'a> Dirents<'a> {
 }
 
 impl<'a> DirentsPlus<'a> {
-    /// `payload` is what stands behind the [`crate::OutHeader`], `name_max` the longest name in bytes to accept.
+    /// `payload` is what stands behind the [`crate::OutHeader`], `name_max` the longest name in
+    /// bytes to accept.
     pub const fn new(payload: &'a [u8], name_max: u32) -> Self {
         Self {
             rest: payload,
@@ -131,7 +136,8 @@ fn take<'a, T: FromBytes>(rest: &mut &'a [u8]) -> Option<(T, &'a [u8])> {
     T::read_from_prefix(rest).ok()
 }
 
-/// The entry whose header, of `fixed` bytes, stands at the start of `rest`, with the name at the start of `after`.
+/// The entry whose header, of `fixed` bytes, stands at the start of `rest`, with the name at the
+/// start of `after`.
 ///
 /// Moves `rest` to the next record, or to nothing at the end and after an error.
 fn take_name<'a>(

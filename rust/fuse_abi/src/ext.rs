@@ -4,7 +4,8 @@
 //!
 //! Each is filled up to a multiple of 8 bytes; [`crate::InHeader::total_extlen`] counts them all.
 
-/// Security contexts in one extension at most. An [`ExtHeader::type_`] up to this is such a number, above it a type.
+/// Security contexts in one extension at most. An [`ExtHeader::type_`] up to this is such a number,
+/// above it a type.
 pub const MAX_NR_SECCTX: u32 = 31;
 
 /// [`ExtHeader::type_`] of supplementary groups.
@@ -19,7 +20,8 @@ wire! {
         pub type_: u32,
     }
 
-    /// Start of the extension with security contexts: an [`ExtHeader`] whose type is how many there are.
+    /// Start of the extension with security contexts: an [`ExtHeader`] whose type is how many there
+    /// are.
     pub struct SecctxHeader {
         /// Bytes of the extension, this header included.
         pub size: u32,
@@ -35,7 +37,8 @@ wire! {
         pub padding: u32,
     }
 
-    /// Start of what follows an [`ExtHeader`] of type [`EXT_GROUPS`]; the group IDs, of 4 bytes each, follow.
+    /// Start of what follows an [`ExtHeader`] of type [`EXT_GROUPS`]; the group IDs, of 4 bytes
+    /// each, follow.
     pub struct SuppGroups {
         /// How many groups.
         pub nr_groups: u32,

@@ -92,7 +92,8 @@ pub enum Message {
 }
 
 impl InHeader {
-    /// A header without extensions. `len` counts the whole request in bytes; the caller's IDs are the server's view.
+    /// A header without extensions. `len` counts the whole request in bytes; the caller's IDs are
+    /// the server's view.
     pub const fn new(
         opcode: Opcode,
         unique: u64,
@@ -130,8 +131,8 @@ impl OutHeader {
 
     /// Checks the header of a message of which the server wrote `written` bytes in all.
     ///
-    /// Whether the ID is that of a request that waits for an answer, and whether the payload fits it, is for the caller
-    /// to find out.
+    /// Whether the ID is that of a request that waits for an answer, and whether the payload fits
+    /// it, is for the caller to find out.
     pub fn check(&self, written: usize) -> Result<Message, Malformed> {
         let Some(payload) = written.checked_sub(size_of::<Self>()) else {
             return Err(Malformed::TooShort {
@@ -170,9 +171,12 @@ impl OutHeader {
     }
 }
 
-/// Bytes that a server's buffer must have to take any request, given the negotiated `max_write` in bytes.
+/// Bytes that a server's buffer must have to take any request, given the negotiated `max_write` in
+/// bytes.
 pub const fn min_read_buffer(max_write: u32) -> usize {
-    let write = (size_of::<InHeader>() + size_of::<WriteIn>()).saturating_add(max_write as usize);
+    let write = size_of::<InHeader>()
+        .saturating_add(size_of::<WriteIn>())
+        .saturating_add(max_write as usize);
     if write > MIN_READ_BUFFER {
         write
     } else {

@@ -37,7 +37,8 @@ wire! {
         pub flags: u32,
         /// Background requests at most; 0: as the kernel likes. Since 7.13.
         pub max_background: u16,
-        /// Background requests from which on the filesystem counts as busy; 0: as the kernel likes. Since 7.13.
+        /// Background requests from which on the filesystem counts as busy; 0: as the kernel likes.
+        /// Since 7.13.
         pub congestion_threshold: u16,
         /// Bytes of data in a WRITE at most. Since 7.5.
         pub max_write: u32,
@@ -111,7 +112,8 @@ impl InitIn {
 }
 
 impl InitOut {
-    /// Reads the bytes behind the [`crate::OutHeader`]. They may end early; what is missing is zero.
+    /// Reads the bytes behind the [`crate::OutHeader`]. They may end early; what is missing is
+    /// zero.
     pub fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         if payload.len() > size_of::<Self>() {
             return Err(Malformed::TooLong {
@@ -122,7 +124,8 @@ impl InitOut {
         Ok(read_padded(payload))
     }
 
-    /// The features that the server picked: none before 7.6, the high half only if it says that it knows of it.
+    /// The features that the server picked: none before 7.6, the high half only if it says that it
+    /// knows of it.
     pub const fn features(&self) -> InitFlags {
         if self.minor < 6 {
             return InitFlags::empty();

@@ -2,15 +2,25 @@
 
 //! The FUSE wire protocol, version 7.46.
 //!
-//! Everything that goes between the kernel and a FUSE server: structs, numbers, flags, and the rules for what a message
-//! may look like. It is the only place that reads bytes which a server wrote: any bytes give a value or a [`Malformed`],
-//! never a panic. Nothing here allocates, sleeps or keeps state.
+//! Everything that goes between the kernel and a FUSE server: structs, numbers, flags, and the
+//! rules for what a message may look like. It is the only place that reads bytes which a server
+//! wrote: any bytes give a value or a [`Malformed`], never a panic. Nothing here allocates, sleeps
+//! or keeps state.
 //!
-//! Names are those of `include/uapi/linux/fuse.h` without `fuse_`; `layout_check.rs` beside this crate compares sizes,
-//! offsets and numbers with that header at compile time. Integers are in the byte order of the machine.
+//! Names are those of `include/uapi/linux/fuse.h` without `fuse_`; `layout_check.rs` beside this
+//! crate compares sizes, offsets and numbers with that header at compile time. Integers are in the
+//! byte order of the machine.
 
 #![no_std]
 #![forbid(unsafe_code)]
+// A panic in the kernel is a BUG, and the overflow checks are on.
+#![warn(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 #[macro_use]
 mod macros;

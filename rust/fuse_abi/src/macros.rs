@@ -4,7 +4,8 @@
 
 /// Declares structs that are laid out as on the wire.
 ///
-/// Every bit pattern is a valid value, so that bytes from a server can be read into them without a check.
+/// Every bit pattern is a valid value, so that bytes from a server can be read into them without a
+/// check.
 macro_rules! wire {
     ($($(#[$meta:meta])* pub struct $name:ident { $($fields:tt)* })*) => {$(
         $(#[$meta])*
@@ -20,8 +21,8 @@ macro_rules! wire {
 
 /// Declares a word of flags.
 ///
-/// All bits count as known to bitflags (`const _ = !0`): the other side may be newer, and `!` or `-` must not drop the
-/// bits that it set.
+/// All bits count as known to bitflags (`const _ = !0`): the other side may be newer, and `!` or
+/// `-` must not drop the bits that it set.
 macro_rules! flag_word {
     ($(#[$meta:meta])* pub struct $name:ident: $bits:ty { $($body:tt)* }) => {
         $(#[$meta])*
@@ -50,7 +51,8 @@ macro_rules! flag_word {
     };
 }
 
-/// Declares an enumeration whose numbers stand on the wire, with the name that the protocol gives to each.
+/// Declares an enumeration whose numbers stand on the wire, with the name that the protocol gives
+/// to each.
 macro_rules! wire_enum {
     (
         $(#[$meta:meta])* pub enum $name:ident {

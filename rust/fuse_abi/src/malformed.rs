@@ -2,12 +2,12 @@
 
 //! What can be wrong with the bytes of the other side.
 
-use core::fmt;
+use core::{cmp::Ordering, fmt};
 
 /// Why a message cannot be what it claims to be.
 ///
-/// Which errno a caller makes of it depends on where the message came from; only [`Malformed::NameTooLong`] has an errno
-/// of its own (`ENAMETOOLONG`) on the device.
+/// Which errno a caller makes of it depends on where the message came from; only
+/// [`Malformed::NameTooLong`] has an errno of its own (`ENAMETOOLONG`) on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// Fewer bytes than the message needs.
@@ -77,11 +77,9 @@ impl core::error::Error for Malformed {}
 
 /// Checks a length that must be met exactly.
 pub(crate) fn exact(got: usize, want: usize) -> Result<(), Malformed> {
-    if got < want {
-        Err(Malformed::TooShort { got, want })
-    } else if got > want {
-        Err(Malformed::TooLong { got, want })
-    } else {
-        Ok(())
+    match got.cmp(&want) {
+        Ordering::Less => Err(Malformed::TooShort { got, want }),
+        Ordering::Greater => Err(Malformed::TooLong { got, want }),
+        Ordering::Equal => Ok(()),
     }
 }

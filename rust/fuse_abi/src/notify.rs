@@ -137,8 +137,9 @@ wire! {
 }
 
 impl NotifyInvalEntryOut {
-    /// Checks a notification with `payload` bytes after the [`crate::OutHeader`]; gives the bytes of the name, which
-    /// follow this struct. `name_max` is the longest name in bytes that the mount allows.
+    /// Checks a notification with `payload` bytes after the [`crate::OutHeader`]; gives the bytes
+    /// of the name, which follow this struct. `name_max` is the longest name in bytes that the
+    /// mount allows.
     pub fn name_len(&self, payload: usize, name_max: usize) -> Result<usize, Malformed> {
         name_len::<Self>(self.namelen, payload, name_max)
     }
@@ -164,8 +165,8 @@ fn name_len<T>(namelen: u32, payload: usize, name_max: usize) -> Result<usize, M
 }
 
 impl NotifyStoreOut {
-    /// Checks a notification with `payload` bytes after the [`crate::OutHeader`]; gives the bytes of data, which follow
-    /// this struct.
+    /// Checks a notification with `payload` bytes after the [`crate::OutHeader`]; gives the bytes
+    /// of data, which follow this struct.
     pub fn data_len(&self, payload: usize) -> Result<usize, Malformed> {
         let len = self.size as usize;
         exact(payload, size_of::<Self>().saturating_add(len))?;
@@ -174,8 +175,8 @@ impl NotifyStoreOut {
 }
 
 impl NotifyPruneOut {
-    /// Checks a notification with `payload` bytes after the [`crate::OutHeader`]; gives the number of node IDs, of 8
-    /// bytes each, which follow this struct.
+    /// Checks a notification with `payload` bytes after the [`crate::OutHeader`]; gives the number
+    /// of node IDs, of 8 bytes each, which follow this struct.
     pub fn nodeids(&self, payload: usize) -> Result<usize, Malformed> {
         let count = self.count as usize;
         exact(

@@ -71,7 +71,8 @@ wire_enum! {
         Access = 34, "ACCESS";
         /// Make a regular file and open it.
         Create = 35, "CREATE";
-        /// The caller of an earlier request was interrupted. Only answered with EAGAIN or ENOSYS, if at all.
+        /// The caller of an earlier request was interrupted. Only answered with EAGAIN or ENOSYS,
+        /// if at all.
         Interrupt = 36, "INTERRUPT";
         /// Map a block of a file to one of the device.
         Bmap = 37, "BMAP";

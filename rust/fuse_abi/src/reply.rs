@@ -2,8 +2,8 @@
 
 //! Replies. Server to kernel.
 //!
-//! A reply stands behind the [`crate::OutHeader`]. The structs are as the server sent them; where a value can be out of
-//! range, a method checks it.
+//! A reply stands behind the [`crate::OutHeader`]. The structs are as the server sent them; where a
+//! value can be out of range, a method checks it.
 
 use crate::{
     attr::file_size,
@@ -14,7 +14,8 @@ use crate::{
 wire! {
     /// LOOKUP, and all requests that make a node.
     pub struct EntryOut {
-        /// The node; 0: there is none (LOOKUP only). A reply with a node adds one to its lookup count.
+        /// The node; 0: there is none (LOOKUP only). A reply with a node adds one to its lookup
+        /// count.
         pub nodeid: u64,
         /// Tells apart the files that had this node ID one after the other.
         pub generation: u64,
@@ -159,8 +160,9 @@ impl EntryOut {
         self.nodeid == 0
     }
 
-    /// Checks a reply that must name a node below a directory: not 0, not the root, and with attributes that a client
-    /// can use. Looking up ".." may lead to the root: check only [`EntryOut::attr`] there.
+    /// Checks a reply that must name a node below a directory: not 0, not the root, and with
+    /// attributes that a client can use. Looking up ".." may lead to the root: check only
+    /// [`EntryOut::attr`] there.
     pub fn validate(&self) -> Result<(), Malformed> {
         if self.nodeid == 0 || self.nodeid == ROOT_ID {
             return Err(Malformed::NodeId(self.nodeid));

@@ -2,9 +2,9 @@
 
 //! Arguments of requests. Kernel to server.
 //!
-//! An argument stands behind the [`crate::InHeader`]; names and data follow it. Names end with NUL. Times are seconds and
-//! nanoseconds since 1970; `fh` is the handle that the server gave in [`crate::OpenOut`]; owner and group IDs are as the
-//! server's user namespace has them.
+//! An argument stands behind the [`crate::InHeader`]; names and data follow it. Names end with NUL.
+//! Times are seconds and nanoseconds since 1970; `fh` is the handle that the server gave in
+//! [`crate::OpenOut`]; owner and group IDs are as the server's user namespace has them.
 
 use crate::{
     flags::{
@@ -187,7 +187,8 @@ wire! {
     pub struct ReadIn {
         /// Handle of the open file.
         pub fh: u64,
-        /// Bytes into the file; in a directory the [`crate::DirentHeader::off`] of the last entry seen, 0 at first.
+        /// Bytes into the file; in a directory the [`crate::DirentHeader::off`] of the last entry
+        /// seen, 0 at first.
         pub offset: u64,
         /// Bytes wanted at most.
         pub size: u32,
@@ -229,7 +230,8 @@ wire! {
         pub padding: u32,
     }
 
-    /// SETXATTR; name and value follow. Only the first half without [`crate::InitFlags::SETXATTR_EXT`].
+    /// SETXATTR; name and value follow. Only the first half without
+    /// [`crate::InitFlags::SETXATTR_EXT`].
     pub struct SetxattrIn {
         /// Bytes of the value.
         pub size: u32,

@@ -63,7 +63,8 @@ wire! {
         pub qid: u16,
         /// Zero.
         pub padding: [u8; 6],
-        /// For [`UringCmd::AddBufpool`]; the same place holds [`UringCmdReq::ent_zero_copy_buf_index`].
+        /// For [`UringCmd::AddBufpool`]; the same place holds
+        /// [`UringCmdReq::ent_zero_copy_buf_index`].
         pub bufpool: UringBufpool,
     }
 }
@@ -87,8 +88,8 @@ impl Default for UringReqHeader {
 }
 
 impl UringCmdReq {
-    /// For [`UringCmd::Register`] on a zero-copy queue: slot of the server's table of registered buffers in which the
-    /// entry's pages are put. Must be 0 on other queues.
+    /// For [`UringCmd::Register`] on a zero-copy queue: slot of the server's table of registered
+    /// buffers in which the entry's pages are put. Must be 0 on other queues.
     pub const fn ent_zero_copy_buf_index(&self) -> u16 {
         let [a, b, ..] = self.bufpool.uaddr.to_ne_bytes();
         u16::from_ne_bytes([a, b])

@@ -43,7 +43,8 @@ flag_word! {
         const NO_OPEN_SUPPORT = 1 << 17;
         /// LOOKUP and READDIR of one directory at the same time.
         const PARALLEL_DIROPS = 1 << 18;
-        /// The server clears set-user-ID, set-group-ID and capabilities on write, chown and truncate.
+        /// The server clears set-user-ID, set-group-ID and capabilities on write, chown and
+        /// truncate.
         const HANDLE_KILLPRIV = 1 << 19;
         /// POSIX ACLs.
         const POSIX_ACL = 1 << 20;
@@ -105,6 +106,6 @@ impl InitFlags {
 
     /// From the words `flags` and `flags2` of the wire; unknown bits are kept.
     pub const fn join(flags: u32, flags2: u32) -> Self {
-        Self::from_bits_retain(flags as u64 | (flags2 as u64) << 32)
+        Self::from_bits_retain(flags as u64 | ((flags2 as u64) << 32))
     }
 }
