@@ -84,10 +84,9 @@ impl<const PAGE_SHIFT: u32> RequestLimit<PAGE_SHIFT> {
     fn room(self, start: u64, have: u32, len: u64) -> u32 {
         let by_pages =
             (u64::from(self.pages) << PAGE_SHIFT).saturating_sub(start & !Self::PAGE_MASK);
-        let most = u64::from(self.bytes)
-            .min(by_pages)
-            .min(u64::MAX.saturating_sub(start));
+        let most = u64::from(self.bytes).min(by_pages);
         let free = most.saturating_sub(have.into());
+        let len = len.min(u64::MAX.saturating_sub(start).saturating_sub(have.into()));
         let room = if len <= free {
             len
         } else {
