@@ -104,6 +104,17 @@ impl Chan {
         )
     }
 
+    /// Waits until INIT is answered: what a request looks like depends on what was agreed by it. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `EINTR`: a fatal signal came first. `ENOTCONN`, `ECONNREFUSED` as for [`send`](Self::send).
+    pub(crate) fn wait_ready(&self) -> Result {
+        self.gate
+            .wait_killable(|| self.iqueue.lock().admits(false))
+            .map_err(|_| EINTR)?
+    }
+
     /// Sends a request and waits for the answer. It waits for INIT before, unless it is forced. Sleeps.
     ///
     /// # Errors

@@ -112,12 +112,16 @@ impl Conn {
         &self.user_ns
     }
 
-    /// Who the caller is, as the server is told.
+    /// Who the caller is, as the server is told. Waits for INIT first, so that whoever makes a request with it knows
+    /// what was agreed on. Sleeps.
     ///
     /// # Errors
     ///
-    /// `EOVERFLOW` if user or group have no number in the namespace of the mount.
+    /// `EOVERFLOW` if user or group have no number in the namespace of the mount, and those of [`Chan::wait_ready`].
     pub(crate) fn creds(&self) -> Result<Creds> {
+        if self.negotiated.as_ref().is_none() {
+            self.chan.wait_ready()?;
+        }
         let ids = cred::current_ids();
         Ok(Creds {
             uid: self.user_ns.from_kuid(ids.fsuid).ok_or(EOVERFLOW)?,

@@ -84,12 +84,13 @@ struct Entry {
 /// no such file, of which the server does not say how long it holds.
 fn lookup(dir: &INode, name: &[u8]) -> Result<Entry> {
     let conn = conn(dir);
+    let creds = conn.creds()?;
     if name.len() > conn.name_max() {
         return Err(ENAMETOOLONG);
     }
     let version = conn.attr_version();
     let minor = conn.minor();
-    let args = Args::new(Opcode::Lookup, nodeid(dir), conn.creds()?)
+    let args = Args::new(Opcode::Lookup, nodeid(dir), creds)
         .name(name)?
         .sink(Sink::exactly(EntryOut::wire_size(minor)));
     let reply = inode::with_dirops(dir, || conn.chan().send(args))?;
@@ -128,9 +129,10 @@ fn entry_inode(
 /// What the server answers, and those of the transport. `EIO` if the answer can't be: the inode is bad then.
 pub(crate) fn getattr(inode: &INode) -> Result {
     let conn = conn(inode);
+    let creds = conn.creds()?;
     let version = conn.attr_version();
     let minor = conn.minor();
-    let mut args = Args::new(Opcode::Getattr, nodeid(inode), conn.creds()?)
+    let mut args = Args::new(Opcode::Getattr, nodeid(inode), creds)
         .sink(Sink::exactly(AttrOut::wire_size(minor)));
     if minor >= 9 {
         args = args.arg(&GetattrIn::default())?;
@@ -271,7 +273,7 @@ impl inode_ops::Operations for Dir {
         _flags: LookupFlags,
     ) -> Result<Spliced<'a, Fuse>> {
         inode::check_good(dir)?;
-        let slot = ForgetSlot::new(GFP_KERNEL)?;
+        let slot = ForgetSlot::new()?;
         let (inode, deadline) = match lookup(dir, dentry.name()) {
             Ok(entry) => (
                 entry_inode(dir.super_block(), &entry, slot)?,
@@ -369,7 +371,7 @@ impl dentry::Operations for Dentries {
         let Some(inode) = inode else {
             return Ok(false);
         };
-        let slot = ForgetSlot::new(GFP_KERNEL)?;
+        let slot = ForgetSlot::new()?;
         let Entry { entry, version } = match lookup(dir, name) {
             Ok(entry) => entry,
             Err(err) if err == ENOMEM || err == EINTR => return Err(err),

@@ -93,7 +93,7 @@ impl InodeInfo {
             state <- new_spinlock!(
                 State {
                     nlookup: 0,
-                    forget: Some(ForgetSlot::new(GFP_KERNEL)?),
+                    forget: Some(ForgetSlot::new()?),
                     attr_deadline: 0,
                     attr_version: 0,
                     mode: 0,
