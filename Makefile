@@ -2,14 +2,15 @@
 #
 # Everything a person types. `make help` lists it.
 
-running := /lib/modules/$(shell uname -r)/build
+release := $(shell uname -r)
+running := /lib/modules/$(release)/build
 metadata = $(wildcard $(1)/rust/libkernel.rmeta)
 
 # KDIR is used as it is, with the host's compilers. Without it the running
-# kernel's build tree is taken if Rust modules can be built in it, else qemu/
+# kernel's build tree is taken if this module can be built in it, else qemu/
 # prepares Debian's kernel and compilers under build/.
 ifeq ($(origin KDIR),undefined)
-  ifneq ($(call metadata,$(running)),)
+  ifneq ($(and $(filter 7.3.%,$(release)),$(call metadata,$(running))),)
     KDIR := $(running)
   endif
 endif
