@@ -71,16 +71,6 @@ impl Context {
         Ok(())
     }
 
-    fn set_default_permissions(&mut self, _fc: &FsContext<Fuse>, _: ()) -> Result {
-        self.default_permissions = true;
-        Ok(())
-    }
-
-    fn set_allow_other(&mut self, _fc: &FsContext<Fuse>, _: ()) -> Result {
-        self.allow_other = true;
-        Ok(())
-    }
-
     fn set_max_read(&mut self, _fc: &FsContext<Fuse>, bytes: u32) -> Result {
         self.max_read = bytes;
         Ok(())
@@ -101,8 +91,10 @@ impl vfs::fs_context::Context<Fuse> for Context {
         Param::u32oct(c"rootmode", Self::set_rootmode),
         Param::uid(c"user_id", Self::set_user_id),
         Param::gid(c"group_id", Self::set_group_id),
-        Param::flag(c"default_permissions", Self::set_default_permissions),
-        Param::flag(c"allow_other", Self::set_allow_other),
+        Param::flag(c"default_permissions", |this: &mut Self| {
+            this.default_permissions = true
+        }),
+        Param::flag(c"allow_other", |this: &mut Self| this.allow_other = true),
         Param::u32(c"max_read", Self::set_max_read),
         Param::string(c"subtype", Self::set_subtype),
     ];

@@ -136,7 +136,7 @@ type Setter<T, V> = fn(&mut <T as FileSystem>::Context, &FsContext<T>, V) -> Res
 type StrSetter<T> = fn(&mut <T as FileSystem>::Context, &FsContext<T>, &CStr) -> Result;
 
 enum Kind<T: FileSystem> {
-    Flag(Setter<T, ()>),
+    Flag(fn(&mut T::Context)),
     U32(Setter<T, u32>),
     Octal(Setter<T, u32>),
     Str(StrSetter<T>),
@@ -147,7 +147,7 @@ enum Kind<T: FileSystem> {
 
 impl<T: FileSystem> Param<T> {
     /// An option without a value (`fsparam_flag`).
-    pub const fn flag(name: &'static CStr, set: Setter<T, ()>) -> Self {
+    pub const fn flag(name: &'static CStr, set: fn(&mut T::Context)) -> Self {
         Self {
             name,
             kind: Kind::Flag(set),
@@ -237,7 +237,10 @@ impl<T: FileSystem> Param<T> {
         // All that the parser returns begins at the same place.
         let value = &raw const result.__bindgen_anon_1;
         match self.kind {
-            Kind::Flag(set) => set(context, fc, ()),
+            Kind::Flag(set) => {
+                set(context);
+                Ok(())
+            }
             Kind::U32(set) | Kind::Octal(set) => {
                 // SAFETY: By the function's contract the value is of this kind.
                 set(context, fc, unsafe { value.cast::<u32>().read() })
@@ -262,18 +265,16 @@ impl<T: FileSystem> Param<T> {
                 let file = unsafe { LocalFile::assume_no_fdget_pos(file) };
                 set(context, fc, file)
             }
-            // SAFETY: As above.
-            Kind::Uid(set) => set(
-                context,
-                fc,
-                Kuid(unsafe { value.cast::<bindings::kuid_t>().read() }),
-            ),
-            // SAFETY: As above.
-            Kind::Gid(set) => set(
-                context,
-                fc,
-                Kgid(unsafe { value.cast::<bindings::kgid_t>().read() }),
-            ),
+            Kind::Uid(set) => {
+                // SAFETY: As above.
+                let uid = unsafe { value.cast::<bindings::kuid_t>().read() };
+                set(context, fc, Kuid(uid))
+            }
+            Kind::Gid(set) => {
+                // SAFETY: As above.
+                let gid = unsafe { value.cast::<bindings::kgid_t>().read() };
+                set(context, fc, Kgid(gid))
+            }
         }
     }
 }
@@ -393,9 +394,8 @@ impl<T: FileSystem> Table<T> {
             // SAFETY: By the function's contract.
             let context = unsafe { Self::context(fc) };
             // SAFETY: By the function's contract.
-            let info = context
-                .get_tree(unsafe { FsContext::from_raw(fc) })?
-                .into_foreign();
+            let this = unsafe { FsContext::from_raw(fc) };
+            let info = context.get_tree(this)?.into_foreign();
             // SAFETY: `fc` is valid, and nobody else uses it.
             unsafe { (*fc).s_fs_info = info };
             // SAFETY: The callback is the one for this type.

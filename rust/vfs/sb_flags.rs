@@ -8,11 +8,11 @@
 use fuse_bindings as bindings;
 
 /// Nothing can be changed.
-pub const RDONLY: usize = bindings::SB_RDONLY as usize;
+pub const RDONLY: usize = bindings::SB_RDONLY;
 /// Mandatory locks, which do not exist any more.
-pub const MANDLOCK: usize = bindings::SB_MANDLOCK as usize;
+pub const MANDLOCK: usize = bindings::SB_MANDLOCK;
 /// POSIX ACLs.
-pub const POSIXACL: usize = bindings::SB_POSIXACL as usize;
+pub const POSIXACL: usize = bindings::SB_POSIXACL;
 
 /// IMA cannot tell whether a file is what it was when it was measured.
 pub const I_IMA_UNVERIFIABLE_SIGNATURE: usize = bindings::SB_I_IMA_UNVERIFIABLE_SIGNATURE as usize;
