@@ -10,7 +10,7 @@
 #include "mock/mock.h"
 
 /* Seconds that one test may take: emulated guests are slow. */
-#define TEST_BOUND 120
+#define TEST_BOUND 240
 
 /*
  * Announces where the in-tree client behaves in another way on purpose, and tells whether it is the one under test;

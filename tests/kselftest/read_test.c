@@ -208,16 +208,25 @@ TEST_F_TIMEOUT(read, concurrent_readers, TEST_BOUND)
 /* Knobs of the handlers that spoil one READ: which, how, and what it was. */
 enum { AT, KEEP, OFFSET, SIZE };
 
-/* The first large READ at or behind AT gets only the first KEEP bytes of an answer, once. */
+/*
+ * READs at or behind AT wait until the test lets them go. Then the first of them gets a short answer: KEEP bytes, or
+ * that many less than it asked for if KEEP is negative.
+ */
 static int short_once(struct mock *m, struct mock_request *req)
 {
 	const struct fuse_read_in *in = req->arg;
 	char *data;
 
-	if (m->knob[SIZE] || in->offset < m->knob[AT] || in->size < 32768)
+	if (in->offset < m->knob[AT] || (!m->released && m->knob[SIZE]))
+		return MOCK_DEFAULT;
+	if (!m->released)
+		return MOCK_HOLD;
+	if (m->knob[SIZE])
 		return MOCK_DEFAULT;
 	m->knob[OFFSET] = in->offset;
 	m->knob[SIZE] = in->size;
+	if ((int64_t)m->knob[KEEP] < 0)
+		m->knob[KEEP] += in->size;
 	data = malloc(in->size);
 	mock_fill(req->in->nodeid, in->offset, data, in->size);
 	mock_reply(m, req, 0, data, m->knob[KEEP]);
@@ -227,30 +236,38 @@ static int short_once(struct mock *m, struct mock_request *req)
 
 /*
  * A short reply stands for the file's end: zeros follow it, up to the end of its own request and no further. The
- * neighbours, before it in the same folio and behind it, keep their data. EXPLICIT_INVAL_DATA keeps the cache when
- * the size is found to be the old one after all, so that what was cached is what the test sees.
+ * neighbours, before it in the same folio and behind it, keep their data. All READs of a readahead window are under
+ * way when the short answer comes, so that none is cut by the file's seeming end. EXPLICIT_INVAL_DATA keeps the cache
+ * when the size is found to be the old one after all, so that what was cached is what the test sees.
  */
-static void short_read(struct __test_metadata *_metadata, FIXTURE_DATA(read) *self, size_t keep)
+static void short_read(struct __test_metadata *_metadata, FIXTURE_DATA(read) *self, const char *opts, int64_t keep)
 {
 	struct mock *m = self->m;
 	uint64_t from, end, step;
+	struct mock_call *call;
 	struct stat st;
 	char *buf = malloc(FILE_SIZE);
 	int fd;
 
 	m->init.out.flags |= FUSE_EXPLICIT_INVAL_DATA;
+	m->open_flags = FOPEN_KEEP_CACHE;
 	m->attr_valid = 0;
 	m->handler[FUSE_READ] = short_once;
-	m->knob[AT] = 1 << 20;
+	m->knob[AT] = 3 << 20;
 	m->knob[KEEP] = keep;
-	START(m, "");
+	START(m, opts);
+	ASSERT_EQ(0, mock_set_readahead_kb(m, 1024));
 	fd = OPEN(self);
-	read_on(fd);
+	call = mock_call(m, mock_call_open_read, mock_path(m, "file"));
+	for (uint32_t held = 0; !held || held != m->held; usleep(300000))
+		held = m->held;
+	mock_release(m);
+	ASSERT_TRUE(mock_call_done(call));
 	ASSERT_NE(0, m->knob[SIZE]);
 	ASSERT_EQ(0, fstat(fd, &st));
 	EXPECT_EQ(FILE_SIZE, st.st_size);
 	ASSERT_EQ(FILE_SIZE, pread(fd, buf, FILE_SIZE, 0));
-	from = m->knob[OFFSET] + keep;
+	from = m->knob[OFFSET] + m->knob[KEEP];
 	end = m->knob[OFFSET] + m->knob[SIZE];
 	EXPECT_EQ(-1, mock_mismatch(self->file, 0, buf, from));
 	EXPECT_EQ(-1, mock_mismatch(self->file, end, buf + end, FILE_SIZE - end));
@@ -270,22 +287,33 @@ static void short_read(struct __test_metadata *_metadata, FIXTURE_DATA(read) *se
 
 TEST_F_TIMEOUT(read, short_inside_folio, TEST_BOUND)
 {
-	short_read(_metadata, self, 20000 + 123);
+	short_read(_metadata, self, "", 20000 + 123);
 }
 
 TEST_F_TIMEOUT(read, short_at_page_border, TEST_BOUND)
 {
-	short_read(_metadata, self, 5 * MOCK_PAGE);
+	short_read(_metadata, self, "", 5 * MOCK_PAGE);
 }
 
 TEST_F_TIMEOUT(read, short_to_nothing, TEST_BOUND)
 {
-	short_read(_metadata, self, 0);
+	short_read(_metadata, self, "", 0);
 }
 
 TEST_F_TIMEOUT(read, short_by_a_byte, TEST_BOUND)
 {
-	short_read(_metadata, self, 32767);
+	short_read(_metadata, self, "", -1);
+}
+
+TEST_F_TIMEOUT(read, short_by_pages, TEST_BOUND)
+{
+	short_read(_metadata, self, "", -(int64_t)(2 * MOCK_PAGE + 5));
+}
+
+/* Smaller requests: many neighbours, each its own READ. */
+TEST_F_TIMEOUT(read, short_among_many, TEST_BOUND)
+{
+	short_read(_metadata, self, ",max_read=65536", 12345);
 }
 
 /* The first READ at or behind AT fails, once. */

@@ -26,7 +26,7 @@
 #define MOCK_HELD	64
 #define MOCK_CALLS	32
 #define MOCK_KNOBS	16
-#define MOCK_WAIT_MS	20000	/* bound of every wait: long, because emulated guests are slow */
+#define MOCK_WAIT_MS	60000	/* bound of every wait: long, because emulated guests are slow */
 
 /* One file of the tree. A node's id is its place in the array plus one, so the root is FUSE_ROOT_ID. */
 struct mock_node {
@@ -77,7 +77,7 @@ struct mock;
 /* What a handler wants done; any negative errno is sent as an error reply. */
 #define MOCK_DEFAULT	0	/* what the tree says */
 #define MOCK_DONE	1	/* the handler answered, or nobody shall */
-#define MOCK_HOLD	2	/* keep the request until mock_release(), then answer by the tree */
+#define MOCK_HOLD	2	/* keep the request until mock_release(); then ask again, and take this as DEFAULT */
 
 typedef int (*mock_handler)(struct mock *m, struct mock_request *req);
 
@@ -109,6 +109,7 @@ struct mock {
 	struct mock_record record[MOCK_RECORDS];
 	struct fuse_init_in offered;	/* the kernel's INIT */
 	uint32_t held;
+	bool released;		/* the daemon is answering what it held: nothing is held again */
 	uint32_t faults;	/* in the fault buffer */
 	bool resolve_faults;
 	int daemon_error;	/* errno of a device read that ended the daemon; 0 while it runs */

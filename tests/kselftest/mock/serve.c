@@ -340,15 +340,6 @@ static void hold(struct mock *m, struct mock_request *req)
 	__atomic_store_n(&m->held, m->held + 1, __ATOMIC_RELEASE);
 }
 
-static void release(struct mock *m)
-{
-	for (uint32_t i = 0; i < m->held; i++) {
-		mock_serve_tree(m, &held[i]);
-		free((void *)held[i].in);
-	}
-	__atomic_store_n(&m->held, 0, __ATOMIC_RELEASE);
-}
-
 void mock_serve(struct mock *m, struct mock_request *req)
 {
 	uint32_t opcode = req->in->opcode;
@@ -357,10 +348,22 @@ void mock_serve(struct mock *m, struct mock_request *req)
 
 	if (verdict < 0)
 		mock_reply(m, req, verdict, NULL, 0);
-	else if (verdict == MOCK_HOLD && m->held < MOCK_HELD)
+	else if (verdict == MOCK_HOLD && !m->released && m->held < MOCK_HELD)
 		hold(m, req);
-	else if (verdict == MOCK_DEFAULT)
+	else if (verdict != MOCK_DONE)
 		mock_serve_tree(m, req);
+}
+
+/* What is held goes through its handler once more, in the order of its coming. */
+static void release(struct mock *m)
+{
+	m->released = true;
+	for (uint32_t i = 0; i < m->held; i++) {
+		mock_serve(m, &held[i]);
+		free((void *)held[i].in);
+	}
+	m->released = false;
+	__atomic_store_n(&m->held, 0, __ATOMIC_RELEASE);
 }
 
 void mock_daemon(struct mock *m)
