@@ -24,6 +24,7 @@ use kernel::{
 use vfs::{
     cdev,
     iov,
+    splice::PipeDest,
     wait::{
         PollTable,
         EPOLLERR,
@@ -84,6 +85,13 @@ impl cdev::Operations for Dev {
         }
         let nonblock = file.flags() & O_NONBLOCK != 0;
         read::read(chan, &self.pqueue, nonblock, to)
+    }
+
+    fn splice_read(&self, file: &LocalFile, to: &mut PipeDest<'_>) -> Result {
+        let chan = self.chan().ok_or(EPERM)?;
+        let nonblock = file.flags() & O_NONBLOCK != 0;
+        read::read(chan, &self.pqueue, nonblock, to)?;
+        Ok(())
     }
 
     fn write_iter(&self, _file: &LocalFile, from: &mut IovIterSource<'_>) -> Result<usize> {

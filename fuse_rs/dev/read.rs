@@ -27,6 +27,7 @@ use kernel::{
     prelude::*,
     sync::Arc, //
 };
+use vfs::splice::PipeDest;
 use zerocopy::{
     FromZeros,
     Immutable,
@@ -35,6 +36,35 @@ use zerocopy::{
 
 /// Forgets that are copied at a time.
 const FORGETS_PER_COPY: usize = 16;
+
+/// Where a request is written to.
+pub(super) trait Dest {
+    /// Bytes that there is room for.
+    fn room(&self) -> usize;
+
+    /// Writes all of `bytes`, or says that it could not. Sleeps.
+    fn put(&mut self, bytes: &[u8]) -> bool;
+}
+
+impl Dest for IovIterDest<'_> {
+    fn room(&self) -> usize {
+        self.len()
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> bool {
+        self.copy_to_iter(bytes) == bytes.len()
+    }
+}
+
+impl Dest for PipeDest<'_> {
+    fn room(&self) -> usize {
+        PipeDest::room(self)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> bool {
+        PipeDest::put(self, bytes).is_ok()
+    }
+}
 
 /// Writes the next request to `to`, waiting for it unless `nonblock`. Returns its length.
 ///
@@ -47,9 +77,9 @@ pub(super) fn read(
     chan: &Chan,
     pqueue: &Pqueue,
     nonblock: bool,
-    to: &mut IovIterDest<'_>,
+    to: &mut impl Dest,
 ) -> Result<usize> {
-    let room = to.len();
+    let room = to.room();
     if room < fuse_abi::min_read_buffer(chan.max_write()) {
         return Err(EINVAL);
     }
@@ -79,7 +109,7 @@ fn read_request(
     chan: &Chan,
     pqueue: &Pqueue,
     request: &Arc<Request>,
-    to: &mut IovIterDest<'_>,
+    to: &mut impl Dest,
 ) -> Result<usize> {
     // The arguments are the request's own and do not change: there is nothing that an abort would have to wait for, so this
     // may fault.
@@ -121,9 +151,9 @@ fn read_forgets(
     unique: u64,
     mut forgets: Forgets,
     count: u32,
-    to: &mut IovIterDest<'_>,
+    to: &mut impl Dest,
 ) -> Result<usize> {
-    let room = to.len();
+    let room = to.room();
     if count == 1 {
         let (_, &one) = forgets.cursor_front().ok_or(EIO)?.current();
         let arg = ForgetIn {
@@ -134,7 +164,7 @@ fn read_forgets(
         if !put(to, &header) || !put(to, &arg) {
             return Err(EFAULT);
         }
-        return Ok(room.saturating_sub(to.len()));
+        return Ok(room.saturating_sub(to.room()));
     }
 
     let arg = BatchForgetIn { count, dummy: 0 };
@@ -159,11 +189,10 @@ fn read_forgets(
             return Err(EFAULT);
         }
     }
-    Ok(room.saturating_sub(to.len()))
+    Ok(room.saturating_sub(to.room()))
 }
 
 /// Writes all of `data`, or says that it could not. Sleeps.
-fn put<T: IntoBytes + Immutable + ?Sized>(to: &mut IovIterDest<'_>, data: &T) -> bool {
-    let bytes = data.as_bytes();
-    to.copy_to_iter(bytes) == bytes.len()
+fn put<T: IntoBytes + Immutable + ?Sized>(to: &mut impl Dest, data: &T) -> bool {
+    to.put(data.as_bytes())
 }

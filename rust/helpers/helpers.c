@@ -19,6 +19,7 @@
 #include "mm.c"
 #include "pagemap.c"
 #include "pid.c"
+#include "pipe.c"
 #include "super.c"
 #include "time.c"
 #include "trace.c"

@@ -5,7 +5,10 @@
 //! C headers: [`include/linux/miscdevice.h`](srctree/include/linux/miscdevice.h),
 //! [`include/linux/fs.h`](srctree/include/linux/fs.h)
 
-use crate::wait::PollTable;
+use crate::{
+    splice::PipeDest,
+    wait::PollTable, //
+};
 use core::marker::PhantomData;
 use core::pin::Pin;
 use fuse_bindings as bindings;
@@ -51,6 +54,13 @@ pub trait Operations: Sized + Send + Sync + 'static {
     ///
     /// As for [`read_iter`](Self::read_iter).
     fn write_iter(&self, file: &LocalFile, from: &mut IovIterSource<'_>) -> Result<usize>;
+
+    /// splice(2) from the device. What was put into `to` goes to the pipe unless an error is returned.
+    ///
+    /// # Errors
+    ///
+    /// As for [`read_iter`](Self::read_iter).
+    fn splice_read(&self, file: &LocalFile, to: &mut PipeDest<'_>) -> Result;
 
     /// poll(2), select(2) and epoll. Returns the events `EPOLL*` that are true now, and tells `table` which queue is woken
     /// when that changes.
@@ -136,6 +146,30 @@ impl<T: Operations> FileOperations<T> {
 
     /// # Safety
     ///
+    /// `file` is an open file of the device; `pipe` is valid and locked.
+    unsafe extern "C" fn splice_read(
+        file: *mut bindings::file,
+        _pos: *mut bindings::loff_t,
+        pipe: *mut kernel::bindings::pipe_inode_info,
+        len: usize,
+        _flags: kernel::ffi::c_uint,
+    ) -> isize {
+        // SAFETY: The file stays open during the call.
+        let data = unsafe { Self::data(file) };
+        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that called it.
+        let file = unsafe { LocalFile::from_raw_file(file) };
+        // SAFETY: The lock makes the pipe ours during the call.
+        let pipe = unsafe { &mut *pipe.cast() };
+        // SAFETY: By the safety requirements.
+        let mut to = unsafe { PipeDest::new(pipe, len) };
+        match T::splice_read(data, file, &mut to).and_then(|()| to.commit()) {
+            Ok(len) => len as isize,
+            Err(error) => error.to_errno() as isize,
+        }
+    }
+
+    /// # Safety
+    ///
     /// `file` is an open file of the device; `table` is null or valid.
     unsafe extern "C" fn poll(
         file: *mut bindings::file,
@@ -170,6 +204,7 @@ impl<T: Operations> FileOperations<T> {
         open: Some(Self::open),
         read_iter: Some(Self::read_iter),
         write_iter: Some(Self::write_iter),
+        splice_read: Some(Self::splice_read),
         poll: Some(Self::poll),
         release: Some(Self::release),
         ..pin_init::zeroed()

@@ -25,6 +25,7 @@ pub mod iomap;
 pub mod iov;
 pub mod mm;
 pub mod sb_flags;
+pub mod splice;
 pub mod super_block;
 pub mod sysctl;
 pub mod time;
