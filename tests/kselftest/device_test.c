@@ -488,6 +488,57 @@ TEST_F_TIMEOUT(buffer, whole_file, TEST_BOUND)
 	EXPECT_LE(2000000 / (256 * 4096), self->m->knob[0]);
 }
 
+/*
+ * A daemon's buffer may lie in a file of its own mount: to fill it or to read it, the device must let go of the
+ * request, for another thread of the daemon has to answer the page fault.
+ */
+struct own_mount {
+	int dev;
+	uint64_t unique;
+	const char *path;
+	size_t len;
+};
+
+static char *map_own_file(const struct own_mount *own)
+{
+	int fd = open(own->path, O_RDONLY);
+	char *map = mmap(NULL, own->len, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+
+	close(fd);
+	return map;
+}
+
+static long reply_from_own_file(struct mock *m, const void *arg)
+{
+	const struct own_mount *own = arg;
+
+	return mock_write_raw(own->dev, own->unique, sizeof(struct fuse_out_header) + own->len, 0, map_own_file(own),
+			      own->len);
+}
+
+TEST_F_TIMEOUT(device, reply_in_own_mount, TEST_BOUND)
+{
+	struct mock_call *reader, *writer;
+	struct mock_request req;
+	struct own_mount own;
+	uint64_t source;
+
+	mock_node(self->m, self->file)->size = 2000000;
+	source = mock_add(self->m, FUSE_ROOT_ID, "source", S_IFREG | 0644, 1 << 20);
+	mount_ready(_metadata, self->m);
+	reader = mock_call(self->m, read_and_compare, mock_path(self->m, "file"));
+	ASSERT_EQ(0, mock_take_until(self->m, FUSE_READ, &req));
+	own = (struct own_mount){ dup(mock_dev), req.in->unique, mock_path(self->m, "source"),
+				  ((const struct fuse_read_in *)req.arg)->size };
+	writer = mock_call(self->m, reply_from_own_file, &own);
+	EXPECT_EQ(0, served(_metadata, self->m, writer));
+	EXPECT_EQ(sizeof(struct fuse_out_header) + own.len, writer->ret);
+	EXPECT_LE(1U, mock_count_node(self->m, FUSE_READ, source));
+	served(_metadata, self->m, reader);
+	EXPECT_EQ(1, reader->ret);	/* the file's first bytes are now those of the source */
+	close(own.dev);
+}
+
 /* Memory that is not there: EFAULT or EIO at the device, an error for the caller, and the connection goes on. */
 TEST_F_TIMEOUT(device, bad_read_buffer, TEST_BOUND)
 {

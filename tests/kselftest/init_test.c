@@ -133,9 +133,10 @@ TEST_F_TIMEOUT(init, umount_before_reply, TEST_BOUND)
 	EXPECT_ERRNO(ENOENT, mock_reply(self->m, &req, 0, &self->m->init.out, sizeof(self->m->init.out)));
 }
 
-/* Who waited for INIT learns of its failure too. */
+/* Who waited for INIT learns of its failure too. The mock's answer has a size that a failed INIT did not agree on. */
 static void waiter_refused(struct __test_metadata *_metadata, struct mock *m)
 {
+	bool sent = KNOWN_DIFFERENCE("a call that waited for INIT may be sent although INIT failed (seen on 7.3)");
 	struct mock_request req;
 	struct mock_call *call;
 
@@ -146,7 +147,7 @@ static void waiter_refused(struct __test_metadata *_metadata, struct mock *m)
 	mock_serve(m, &req);
 	ASSERT_EQ(0, mock_start(m));
 	ASSERT_TRUE(mock_call_done(call));
-	EXPECT_EQ(ECONNREFUSED, call->error) {
+	EXPECT_TRUE(call->error == ECONNREFUSED || (sent && call->error == EIO)) {
 		TH_LOG("%s", strerror(call->error));
 	}
 }
