@@ -253,6 +253,7 @@ impl Chan {
         drop(forgets);
 
         self.aborted.xchg(true, Full);
+        self.idle.wake_all();
         self.gate.wake_all();
         self.readers.wake_all();
 

@@ -50,9 +50,17 @@ pub(super) fn write(chan: &Chan, pqueue: &Pqueue, from: &mut IovIterSource<'_>) 
         Message::Notify { .. } => return Err(EINVAL),
         // No INTERRUPT is sent yet.
         Message::InterruptReply { .. } => return Err(ENOENT),
-        Message::ErrorReply { unique, error } => {
+        Message::ErrorReply {
+            unique,
+            error,
+            payload: 0,
+        } => {
             let writer = Writer::find(chan, pqueue, unique)?;
             writer.end(Err(Error::from_errno(error)))?;
+        }
+        Message::ErrorReply { unique, .. } => {
+            Writer::find(chan, pqueue, unique)?.end(Err(EIO))?;
+            return Err(EINVAL);
         }
         Message::Reply { unique, payload } => {
             let writer = Writer::find(chan, pqueue, unique)?;

@@ -82,12 +82,14 @@ pub enum Message {
         /// Bytes that follow the header.
         payload: usize,
     },
-    /// A request failed; nothing follows the header.
+    /// A request failed.
     ErrorReply {
         /// ID of the request.
         unique: u64,
         /// Negative errno, in `-511..=-1`.
         error: i32,
+        /// Bytes that follow the header: there must be none.
+        payload: usize,
     },
 }
 
@@ -158,10 +160,10 @@ impl OutHeader {
             });
         }
         if self.error != 0 {
-            exact(written, size_of::<Self>())?;
             return Ok(Message::ErrorReply {
                 unique: self.unique,
                 error: self.error,
+                payload,
             });
         }
         Ok(Message::Reply {

@@ -63,8 +63,10 @@ proptest! {
     fn replies(bytes in bytes(400), minor in minor()) {
         each_reply!(
             &bytes, minor,
-            AttrOut BmapOut CopyFileRangeOut EntryOut GetxattrOut LkOut LseekOut NotifyInvalInodeOut
-            NotifyPollWakeupOut NotifyRetrieveOut OpenOut PollOut StatfsOut StatxOut WriteOut
+            AttrOut BmapOut CopyFileRangeOut CuseInitOut EntryOut GetxattrOut IoctlOut LkOut
+            LseekOut NotifyDeleteOut NotifyInvalEntryOut NotifyInvalInodeOut NotifyPollWakeupOut
+            NotifyPruneOut NotifyRetrieveOut NotifyStoreOut OpenOut PollOut StatfsOut StatxOut
+            WriteOut
         );
         prop_assert_eq!(<()>::parse(&bytes, minor).is_ok(), bytes.is_empty());
         let created = CreateOut::parse(&bytes, minor);
@@ -131,8 +133,8 @@ proptest! {
             Ok(Message::Reply { unique, payload }) => {
                 prop_assert!(unique != 0 && header.error == 0 && payload == written - 16);
             }
-            Ok(Message::ErrorReply { unique, error }) => {
-                prop_assert!(unique != 0 && written == 16 && (-511..0).contains(&error));
+            Ok(Message::ErrorReply { unique, error, payload }) => {
+                prop_assert!(unique != 0 && (-511..0).contains(&error) && payload == written - 16);
             }
             Err(_) => {}
         }
@@ -182,12 +184,14 @@ proptest! {
 
     #[test]
     fn directories(bytes in bytes(800), name_max in prop_oneof![Just(4095u32), any::<u32>()]) {
-        let entries: Vec<_> = Dirents::new(&bytes, name_max).collect();
-        prop_assert!(entries.len() <= bytes.len() / 24 + 1);
+        let most = bytes.len() / 24 + 1;
+        let entries: Vec<_> = Dirents::new(&bytes, name_max).take(most + 1).collect();
+        prop_assert!(entries.len() <= most);
         names(entries.iter().map(|entry| entry.as_ref().map(|entry| entry.name)), name_max);
 
-        let entries: Vec<_> = DirentsPlus::new(&bytes, name_max).collect();
-        prop_assert!(entries.len() <= bytes.len() / 152 + 1);
+        let most = bytes.len() / 152 + 1;
+        let entries: Vec<_> = DirentsPlus::new(&bytes, name_max).take(most + 1).collect();
+        prop_assert!(entries.len() <= most);
         names(entries.iter().map(|entry| entry.as_ref().map(|entry| entry.dirent.name)), name_max);
     }
 
