@@ -43,17 +43,10 @@ static void works(struct __test_metadata *_metadata, struct mock *m, uint64_t fi
 	close(fd);
 }
 
-static bool init_answered(struct mock *m, uint64_t arg)
-{
-	struct mock_record *record = mock_last(m, FUSE_INIT);
-
-	return record && __atomic_load_n(&record->answered, __ATOMIC_ACQUIRE);
-}
-
 /* The connection is refused for good: nothing but INIT was ever sent. */
 static void refused(struct __test_metadata *_metadata, struct mock *m)
 {
-	ASSERT_TRUE(mock_wait(init_answered, m, 0));
+	ASSERT_LE(0, mock_wait_answered(m, FUSE_INIT));
 	EXPECT_CALL(ECONNREFUSED, m, mock_call_stat, mock_path(m, "file"));
 	EXPECT_CALL(ECONNREFUSED, m, mock_call_stat, m->dir);
 	EXPECT_EQ(1U, mock_count(m, FUSE_INIT));
@@ -198,7 +191,7 @@ TEST_F_TIMEOUT(init, oversized_reply, TEST_BOUND)
 	self->m->init.size = sizeof(struct fuse_init_out) + 1;
 	START(self->m, "");
 	refused(_metadata, self->m);
-	EXPECT_EQ(EINVAL, mock_last(self->m, FUSE_INIT)->write_error);
+	EXPECT_EQ(EINVAL, mock_wait_answered(self->m, FUSE_INIT));
 }
 
 /* A minor newer than ours is taken as ours. */
@@ -312,7 +305,7 @@ TEST_F_TIMEOUT(init_size, works, TEST_BOUND)
 {
 	START(self->m, "");
 	works(_metadata, self->m, self->file);
-	EXPECT_EQ(0, mock_last(self->m, FUSE_INIT)->write_error);
+	EXPECT_EQ(0, mock_wait_answered(self->m, FUSE_INIT));
 	EXPECT_EQ(1U, mock_count(self->m, FUSE_INIT));
 }
 

@@ -240,6 +240,19 @@ bool mock_wait_held(struct mock *m, uint32_t count)
 	return mock_wait(is_held, m, count);
 }
 
+static bool answered(struct mock *m, uint64_t arg)
+{
+	struct mock_record *record = mock_last(m, arg);
+
+	return record && __atomic_load_n(&record->answered, __ATOMIC_ACQUIRE);
+}
+
+/* Whoever waited for a reply may be back before the daemon has seen its own write end. */
+int mock_wait_answered(struct mock *m, uint32_t opcode)
+{
+	return mock_wait(answered, m, opcode) ? mock_last(m, opcode)->write_error : -1;
+}
+
 bool mock_wait_readable(int fd)
 {
 	struct pollfd pfd = { fd, POLLIN, 0 };

@@ -161,6 +161,7 @@ bool mock_wait(bool (*cond)(struct mock *m, uint64_t arg), struct mock *m, uint6
 bool mock_wait_seen(struct mock *m, uint32_t opcode, uint32_t count);
 bool mock_wait_held(struct mock *m, uint32_t count);
 bool mock_wait_readable(int fd);
+int mock_wait_answered(struct mock *m, uint32_t opcode);	/* errno of the last such reply's write(2); -1: no reply */
 
 /* tree.c: what the daemon serves */
 
