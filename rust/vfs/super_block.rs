@@ -351,6 +351,11 @@ pub(crate) unsafe extern "C" fn kill_sb<T: FileSystem>(sb: *mut bindings::super_
     // SAFETY: The superblock was made by `get_tree_nodev`.
     unsafe { bindings::kill_anon_super(sb) };
     if !info.is_null() {
+        // A path walk under RCU that came here before may still be in `permission` or `revalidate`, with nothing but
+        // the grace period to hold the superblock.
+        //
+        // SAFETY: The context may sleep.
+        unsafe { bindings::synchronize_rcu_expedited() };
         // SAFETY: By the invariant of `SuperBlock`; nobody uses the superblock any more.
         drop(unsafe { T::SuperBlockInfo::from_foreign(info) });
     }
