@@ -14,9 +14,10 @@ pub trait Argument: IntoBytes + Immutable + Sized {
     fn as_wire(&self, minor: u32) -> &[u8];
 }
 
-/// The reply to a request, of a size that only depends on the server's minor version.
+/// What a server sends, of a size that only depends on its minor version: a reply, or the fixed
+/// part of a longer reply or of a notification.
 pub trait Reply: Sized {
-    /// Bytes that a server of this minor version sends behind the [`OutHeader`].
+    /// Bytes that a server of this minor version sends.
     fn wire_size(minor: u32) -> usize;
 
     /// Reads the bytes behind the [`OutHeader`]. Fields that the server's version does not have are
@@ -129,13 +130,19 @@ replies! {
     AttrOut: 96 below 9;
     BmapOut;
     CopyFileRangeOut;
+    CuseInitOut;
     EntryOut: 120 below 9;
     GetxattrOut;
+    IoctlOut;
     LkOut;
     LseekOut;
+    NotifyDeleteOut;
+    NotifyInvalEntryOut;
     NotifyInvalInodeOut;
     NotifyPollWakeupOut;
+    NotifyPruneOut;
     NotifyRetrieveOut;
+    NotifyStoreOut;
     OpenOut;
     PollOut;
     StatfsOut: 48 below 4;
