@@ -11,7 +11,14 @@
 
 #![no_std]
 #![forbid(unsafe_code)]
-#![warn(missing_docs, unreachable_pub)]
+// A panic in the kernel is a BUG, and the overflow checks are on.
+#![warn(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 #[cfg(test)]
 extern crate std;

@@ -2,8 +2,6 @@
 
 //! How many forgets a read takes, and whose turn it is.
 
-#![allow(clippy::arithmetic_side_effects)]
-
 use fuse_core::forget::{per_read, ForgetTurn};
 use proptest::prelude::*;
 

@@ -2,8 +2,6 @@
 
 //! What is negotiated with servers of all ages, and with nonsense.
 
-#![allow(clippy::arithmetic_side_effects)]
-
 use fuse_abi::{InitFlags, InitIn, InitOut};
 use fuse_core::init::{negotiate, InitError, Negotiated, Policy};
 use proptest::prelude::*;

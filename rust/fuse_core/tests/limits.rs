@@ -2,8 +2,6 @@
 
 //! Requests cut and gathered under all limits.
 
-#![allow(clippy::arithmetic_side_effects)]
-
 use fuse_core::limits::{Chunk, Limits, RequestLimit};
 use proptest::prelude::*;
 
@@ -46,23 +44,24 @@ fn pos() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// The pages of the file that a chunk touches.
-fn pages(chunk: Chunk) -> u64 {
-    assert!(chunk.len > 0);
-    let last = chunk.pos.saturating_add(u64::from(chunk.len) - 1);
-    last / PAGE - chunk.pos / PAGE + 1
+/// The pages of the file that `len` bytes at `pos` touch.
+fn pages(pos: u64, len: u64) -> u64 {
+    pos.saturating_add(len - 1) / PAGE - pos / PAGE + 1
 }
 
 fn assert_within(chunk: Chunk, bytes: u32, max_pages: u32) -> Result<(), TestCaseError> {
+    let pages = pages(chunk.pos, chunk.len.into());
     prop_assert!(chunk.len <= bytes.max(1), "{chunk:?} has too many bytes");
     prop_assert!(
-        pages(chunk) <= max_pages.max(1).into(),
+        pages <= max_pages.max(1).into(),
         "{chunk:?} has too many pages"
     );
     Ok(())
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
     #[test]
     fn split_covers_the_range_within_the_limits(
         (bytes, max_pages, limit) in request_limit(),
@@ -84,11 +83,13 @@ proptest! {
             prop_assert!(at <= end);
             if chunks.peek().is_some() {
                 // A cut is on a page boundary, or the request lies within one page and is full.
-                let inside = pages(chunk) == 1 && chunk.len == bytes.max(1);
-                prop_assert!(at % PAGE == 0 || inside, "{chunk:?} ends inside a page");
+                let len = u64::from(chunk.len);
+                let full = pages(chunk.pos, len) == 1 && chunk.len == bytes.max(1);
+                prop_assert!(at % PAGE == 0 || full, "{chunk:?} ends inside a page");
                 // Another page would be too much.
-                let longer = Chunk { len: chunk.len.saturating_add(4096), ..chunk };
-                prop_assert!(longer.len > bytes || pages(longer) > max_pages.max(1).into(), "{chunk:?} is too short");
+                let longer = len + PAGE;
+                let above = longer > bytes.into() || pages(chunk.pos, longer) > max_pages.max(1).into();
+                prop_assert!(above, "{chunk:?} is too short");
             }
         }
     }
