@@ -11,6 +11,8 @@ of the kernel's log the terminal shows what comes after the boot, and splats.
 """
 
 import argparse
+import contextlib
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -18,6 +20,7 @@ import re
 import secrets
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -192,18 +195,42 @@ class JobLog(Tail):
 
     def poll(self, show):
         self.more()
-        end = self.text.find(self.mark, max(0, self.shown - len(self.mark)))
-        last = re.match(rb"(\d+) (\d+)\r?\n", self.text[end + len(self.mark):]) if end >= 0 else None
-        if last:
-            self.status, self.taint = int(last[1]), int(last[2])
-        # A partly written mark is held back until it is whole.
-        until = end if end >= 0 else max(self.shown, self.text.rfind(b"\0", max(0, len(self.text) - len(self.mark))))
-        if end < 0 and b"\0" not in self.text[-len(self.mark):]:
-            until = len(self.text)
+        until = self.text.find(self.mark, max(0, self.shown - len(self.mark)))
+        if until >= 0:
+            end = re.match(rb"(\d+) (\d+)\r?\n", self.text[until + len(self.mark):])
+            if end:
+                self.status, self.taint = int(end[1]), int(end[2])
+        else:
+            # What may be the beginning of the mark waits until it is whole.
+            until = self.text.find(b"\0", max(self.shown, len(self.text) - len(self.mark)))
+            until = len(self.text) if until < 0 else until
         if show and until > self.shown:
             sys.stdout.buffer.write(self.text[self.shown:until])
             sys.stdout.buffer.flush()
         self.shown = max(self.shown, until)
+
+
+@contextlib.contextmanager
+def locked(directory, flags=0):
+    fd = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | flags)
+        yield
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def scratch():
+    """A directory for one run; also clears those of runs that were killed."""
+    with contextlib.ExitStack() as stack:
+        with locked(BUILD): # a new directory is not taken for an old one before it is locked
+            for old in BUILD.glob("run-*"):
+                with contextlib.suppress(OSError), locked(old, fcntl.LOCK_NB):
+                    shutil.rmtree(old)
+            where = stack.enter_context(tempfile.TemporaryDirectory(prefix="run-", dir=BUILD))
+            stack.enter_context(locked(where))
+        yield pathlib.Path(where)
 
 
 def boot(args, env, accel, show=True):
@@ -211,17 +238,17 @@ def boot(args, env, accel, show=True):
     LOG.mkdir(parents=True, exist_ok=True)
     log = LOG / args.name
     token = secrets.token_hex(8)
-    with tempfile.TemporaryDirectory(prefix="run-", dir=BUILD) as where:
-        disk = job_disk(args, token, pathlib.Path(where))
+    with scratch() as where:
+        disk = job_disk(args, token, where)
         for suffix in ".log", ".kernel.log":
             pathlib.Path(f"{log}{suffix}").write_bytes(b"")
         kernel = KernelLog(f"{log}.kernel.log", token)
         job = JobLog(f"{log}.log", token)
         command = qemu_command(args.kernel, env, disk, accel, log, args.shell)
         deadline = time.monotonic() + args.deadline if not args.shell else float("inf")
-        # snapshot=on keeps what the guest writes in TMPDIR. A session of its own: Ctrl-C is
-        # for this process, which then kills QEMU; in the shell Ctrl-C is for the guest.
-        errors = pathlib.Path(where) / "qemu.errors"
+        # snapshot=on keeps what the guest writes in TMPDIR. A session of its own: Ctrl-C is for
+        # this process, which then ends QEMU; at the guest's prompt Ctrl-C is for the guest.
+        errors = where / "qemu.errors"
         with errors.open("wb") as stderr:
             qemu = subprocess.Popen(command, stdin=None if args.shell else subprocess.DEVNULL, stderr=stderr,
                                     start_new_session=not args.shell, env=dict(os.environ, TMPDIR=where))
@@ -236,8 +263,12 @@ def boot(args, env, accel, show=True):
                 overdue = time.monotonic() > deadline
                 time.sleep(0.02)
         finally:
-            qemu.kill()
-            qemu.wait()
+            qemu.terminate() # gives the terminal back as it was
+            try:
+                qemu.wait(5)
+            except subprocess.TimeoutExpired:
+                qemu.kill()
+                qemu.wait()
         return verdict(args, kernel, job, overdue and not ended, errors.read_text(errors="replace"))
 
 
@@ -273,6 +304,7 @@ def kvm_works(args, env):
 
 
 def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler) # `run` had it ignored
     args = options()
     env = kernel_env(args.kernel)
     if args.icount:
