@@ -2,12 +2,14 @@
 
 //! The connection to a server as the filesystem sees it: requests go in, answers come out.
 //!
-//! Before INIT is answered requests wait at a gate, only INIT itself and forced ones pass. Once the connection is aborted, which
-//! happens at unmount, when the server's last device is closed, or on demand, all requests end.
+//! Before INIT is answered requests wait at a gate, only INIT itself and forced ones pass. Once the
+//! connection is aborted, which happens at unmount, when the server's last device is closed, or on
+//! demand, all requests end.
 //!
 //! # Lock order
 //!
-//! `pqueues`, [`Iqueue`], [`Pqueue`], [`Request`]; `pqueues` is a mutex. Completions run without locks.
+//! `pqueues`, [`Iqueue`], [`Pqueue`], [`Request`]; `pqueues` is a mutex. Completions run without
+//! locks.
 
 use crate::{
     iqueue::{
@@ -84,7 +86,8 @@ pub(crate) struct Chan {
 }
 
 impl Chan {
-    /// A connection whose server has not answered INIT. It needs a device: [`Dev::install`](crate::dev::Dev::install).
+    /// A connection whose server has not answered INIT. It needs a device:
+    /// [`Dev::install`](crate::dev::Dev::install).
     pub(crate) fn new() -> Result<Arc<Self>> {
         let pqueues = KVec::with_capacity(1, GFP_KERNEL)?;
         Arc::pin_init(
@@ -104,7 +107,8 @@ impl Chan {
         )
     }
 
-    /// Waits until INIT is answered: what a request looks like depends on what was agreed by it. Sleeps.
+    /// Waits until INIT is answered: what a request looks like depends on what was agreed by it.
+    /// Sleeps.
     ///
     /// # Errors
     ///
@@ -115,13 +119,15 @@ impl Chan {
             .map_err(|_| EINTR)?
     }
 
-    /// Sends a request and waits for the answer. It waits for INIT before, unless it is forced. Sleeps.
+    /// Sends a request and waits for the answer. It waits for INIT before, unless it is forced.
+    /// Sleeps.
     ///
     /// # Errors
     ///
-    /// What the server answers. `EINTR`: a fatal signal came before the server had read the request; after that the answer is
-    /// waited for. `ENOTCONN`: there is no server; `ECONNABORTED`: it went away meanwhile. `ECONNREFUSED`: INIT has failed.
-    /// `EIO`: the server's answer did not fit, or the request did not fit into its buffer. `ENOMEM`.
+    /// What the server answers. `EINTR`: a fatal signal came before the server had read the
+    /// request; after that the answer is waited for. `ENOTCONN`: there is no server;
+    /// `ECONNABORTED`: it went away meanwhile. `ECONNREFUSED`: INIT has failed. `EIO`: the server's
+    /// answer did not fit, or the request did not fit into its buffer. `ENOMEM`.
     pub(crate) fn send(&self, args: Args) -> Result<Reply> {
         let prepared = Prepared::new(args, None)?;
         let force = prepared.is_force();
@@ -182,9 +188,9 @@ impl Chan {
         Prepared::new(args, done)
     }
 
-    /// Sends a request and does not wait for anything. Its completion runs when it is ended: in here, if there is no server. Only
-    /// `max_background` requests are under way at a time, the others wait for their turn, and for INIT. Does not sleep, if the
-    /// completion does not.
+    /// Sends a request and does not wait for anything. Its completion runs when it is ended: in
+    /// here, if there is no server. Only `max_background` requests are under way at a time, the
+    /// others wait for their turn, and for INIT. Does not sleep, if the completion does not.
     pub(crate) fn send_background(&self, mut prepared: Prepared) {
         prepared.set_background();
         let mut iqueue = self.iqueue.lock();
@@ -199,7 +205,8 @@ impl Chan {
         self.wake_readers(started);
     }
 
-    /// Sends INIT, which does not wait for itself. Otherwise as [`send_background`](Self::send_background).
+    /// Sends INIT, which does not wait for itself. Otherwise as
+    /// [`send_background`](Self::send_background).
     pub(crate) fn send_init(&self, prepared: Prepared) {
         let mut iqueue = self.iqueue.lock();
         if !iqueue.is_connected() {
@@ -212,7 +219,8 @@ impl Chan {
         self.wake_reader();
     }
 
-    /// Gives `nlookup` lookups of the node back to the server, if there is one. Any context in which memory may be freed.
+    /// Gives `nlookup` lookups of the node back to the server, if there is one. Any context in
+    /// which memory may be freed.
     pub(crate) fn queue_forget(&self, slot: ForgetSlot, nodeid: u64, nlookup: u64) {
         let mut iqueue = self.iqueue.lock();
         if iqueue.is_connected() {
@@ -234,15 +242,17 @@ impl Chan {
         self.wake_readers(started);
     }
 
-    /// INIT has failed: requests that wait for it, and later ones that are not forced, end with `ECONNREFUSED`.
+    /// INIT has failed: requests that wait for it, and later ones that are not forced, end with
+    /// `ECONNREFUSED`.
     pub(crate) fn set_failed(&self) {
         let waiting = self.iqueue.lock().fail();
         self.gate.wake_all();
         self.end_all(waiting, ECONNREFUSED);
     }
 
-    /// Ends the connection: all requests end with `ECONNABORTED`, later ones with `ENOTCONN`. A request whose folios a server is
-    /// copying to right now is ended by the copier, see [`wait_aborted`](Self::wait_aborted). Sleeps.
+    /// Ends the connection: all requests end with `ECONNABORTED`, later ones with `ENOTCONN`. A
+    /// request whose folios a server is copying to right now is ended by the copier, see
+    /// [`wait_aborted`](Self::wait_aborted). Sleeps.
     pub(crate) fn abort(&self) {
         let mut iqueue = self.iqueue.lock();
         let Some((background, mut requests)) = iqueue.disconnect() else {
@@ -253,11 +263,13 @@ impl Chan {
         drop(forgets);
 
         self.aborted.xchg(true, Full);
+        // For those who lost the race to abort and wait: the last request may have ended already.
         self.idle.wake_all();
         self.gate.wake_all();
         self.readers.wake_all();
 
-        // No reader takes a request any more: all are in a table or in what was taken out of the queue.
+        // No reader takes a request any more: all are in a table or in what was taken out of the
+        // queue.
         for pqueue in self.pqueues.lock().iter() {
             pqueue.drain_to(&mut requests);
         }
@@ -265,7 +277,8 @@ impl Chan {
         self.end_all(background, ECONNABORTED);
     }
 
-    /// Waits until each request is ended and its sender told. After [`abort`](Self::abort), else there is no end to it. Sleeps.
+    /// Waits until each request is ended and its sender told. After [`abort`](Self::abort), else
+    /// there is no end to it. Sleeps.
     pub(crate) fn wait_aborted(&self) {
         self.idle
             .wait(|| (self.in_flight.load(Relaxed) == 0).then_some(()))
@@ -286,7 +299,8 @@ impl Chan {
         self.max_write.load(Relaxed)
     }
 
-    /// Sets what tracepoints call the connection: the device number of its mount, `new_encode_dev()` of it.
+    /// Sets what tracepoints call the connection: the device number of its mount,
+    /// `new_encode_dev()` of it.
     pub(crate) fn set_connection(&self, dev: u32) {
         self.connection.store(dev, Relaxed);
     }
@@ -316,7 +330,8 @@ impl Chan {
         }
     }
 
-    /// Tells the sender of an ended request, which was taken out of where it was. No locks held; may run completions.
+    /// Tells the sender of an ended request, which was taken out of where it was. No locks held;
+    /// may run completions.
     pub(crate) fn finish(&self, ended: Ended) {
         trace::request_end(
             self.connection(),
@@ -332,7 +347,8 @@ impl Chan {
             drop(iqueue);
             self.wake_readers(started);
         }
-        // The last one sees the abort, or wait_aborted() sees the last one: both sides write, have a full barrier, and read.
+        // The last one sees the abort, or wait_aborted() sees the last one: both sides write, have
+        // a full barrier, and read.
         if self.in_flight.fetch_sub(1, Full) == 1 && self.aborted.load(Relaxed) {
             self.idle.wake_all();
         }
@@ -362,7 +378,8 @@ impl Chan {
         }
     }
 
-    /// Takes what is next for a reader of the device with table `pqueue` and a buffer of `buf_len` bytes.
+    /// Takes what is next for a reader of the device with table `pqueue` and a buffer of `buf_len`
+    /// bytes.
     ///
     /// # Errors
     ///
@@ -388,7 +405,8 @@ impl Chan {
             .wait_interruptible_exclusive(|| self.take(pqueue, buf_len))?
     }
 
-    /// What a poller of the device may do, [`None`] if there is no client any more: whether there is something to read.
+    /// What a poller of the device may do, [`None`] if there is no client any more: whether there
+    /// is something to read.
     pub(crate) fn poll<'file>(&'file self, table: &PollTable<'file>) -> Option<bool> {
         table.wait(&self.readers);
         let iqueue = self.iqueue.lock();

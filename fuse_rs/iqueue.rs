@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What waits for a reader of the device: requests, forgets, and background requests whose turn has not come.
+//! What waits for a reader of the device: requests, forgets, and background requests whose turn has
+//! not come.
 //!
 //! # Lock order
 //!
-//! The lock of the [`Iqueue`], which is [`Chan`](crate::chan::Chan)'s, then that of a [`Pqueue`], then that of a [`Request`].
+//! The lock of the [`Iqueue`], which is [`Chan`](crate::chan::Chan)'s, then that of a [`Pqueue`],
+//! then that of a [`Request`].
 
 use crate::{
     pqueue::Pqueue,
@@ -158,7 +160,8 @@ impl Iqueue {
         request
     }
 
-    /// Queues a background request, which [`start_background`](Self::start_background) lets go to the server in its turn.
+    /// Queues a background request, which [`start_background`](Self::start_background) lets go to
+    /// the server in its turn.
     pub(crate) fn push_background(&mut self, prepared: Prepared) {
         let (request, slot) = prepared.into_parts();
         self.background_queued = self.background_queued.wrapping_add(1);
@@ -166,7 +169,8 @@ impl Iqueue {
             .insert(slot.into_node(self.background_queued, request));
     }
 
-    /// Moves background requests to the server's queue, as many as may be under way. Returns how many.
+    /// Moves background requests to the server's queue, as many as may be under way. Returns how
+    /// many.
     pub(crate) fn start_background(&mut self, connection: u32) -> u32 {
         let mut started = 0u32;
         while self.gate != Gate::Shut && self.background_active < self.max_background {
@@ -210,8 +214,8 @@ impl Iqueue {
         mem::take(&mut self.background)
     }
 
-    /// The server is gone. Returns all requests that wait, to be ended: those that had no turn yet, and the others; [`None`] if
-    /// that was known already.
+    /// The server is gone. Returns all requests that wait, to be ended: those that had no turn yet,
+    /// and the others; [`None`] if that was known already.
     pub(crate) fn disconnect(&mut self) -> Option<(Queue, Queue)> {
         if !mem::replace(&mut self.connected, false) {
             return None;
@@ -228,8 +232,8 @@ impl Iqueue {
         mem::take(&mut self.forgets)
     }
 
-    /// Takes what is next for a reader of the device with table `pqueue`, with a buffer of `buf_len` bytes, for a server of
-    /// version 7.`minor`; [`None`] if nothing waits.
+    /// Takes what is next for a reader of the device with table `pqueue`, with a buffer of
+    /// `buf_len` bytes, for a server of version 7.`minor`; [`None`] if nothing waits.
     pub(crate) fn take(&mut self, pqueue: &Pqueue, minor: u32, buf_len: usize) -> Option<Work> {
         let forgets = !self.forgets.is_empty();
         if self.turn.is_forget(forgets, !self.pending.is_empty()) {

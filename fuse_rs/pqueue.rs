@@ -18,8 +18,8 @@ use kernel::{
     }, //
 };
 
-/// The table of one open device. Its lock comes after that of the [`Iqueue`](crate::iqueue::Iqueue) and before those of the
-/// requests.
+/// The table of one open device. Its lock comes after that of the [`Iqueue`](crate::iqueue::Iqueue)
+/// and before those of the requests.
 #[pin_data]
 pub(crate) struct Pqueue {
     #[pin]

@@ -2,12 +2,13 @@
 
 //! Requests: what is asked of the server, where its answer goes, and how the asker learns of it.
 //!
-//! A [`Request`] owns its arguments and its [`Sink`]; nothing of it is on the stack of a task that may go away. Where it is in
-//! its life, and who may touch what, is said by [`RequestState`], kept under the request's lock.
+//! A [`Request`] owns its arguments and its [`Sink`]; nothing of it is on the stack of a task that
+//! may go away. Where it is in its life, and who may touch what, is said by [`RequestState`], kept
+//! under the request's lock.
 //!
-//! The sink moves: it is in the request, except that a writer of the device takes it out while it fills it. Whoever is handed
-//! the [`End`] of the request finds the sink in the request, or holds it. So a writer that was not let into its copy section
-//! has no folios to copy to.
+//! The sink moves: it is in the request, except that a writer of the device takes it out while it
+//! fills it. Whoever is handed the [`End`] of the request finds the sink in the request, or holds
+//! it. So a writer that was not let into its copy section has no folios to copy to.
 //!
 //! # Lock order
 //!
@@ -52,7 +53,8 @@ use zerocopy::{
     IntoBytes, //
 };
 
-/// Requests in the order in which the server gets them, or by the ID by which it answers: that is the same.
+/// Requests in the order in which the server gets them, or by the ID by which it answers: that is
+/// the same.
 pub(crate) type Queue = RBTree<u64, Arc<Request>>;
 /// A request in a [`Queue`], or between two.
 pub(crate) type QueueNode = RBTreeNode<u64, Arc<Request>>;
@@ -110,18 +112,20 @@ pub(crate) trait FolioSink: Send {
     /// Bytes of all ranges.
     fn len(&self) -> usize;
 
-    /// Copies from the server's buffer to the ranges, from byte `at` on, with page faults disabled. Returns the bytes copied:
-    /// fewer than there are when user memory was not present. Does not sleep.
+    /// Copies from the server's buffer to the ranges, from byte `at` on, with page faults disabled.
+    /// Returns the bytes copied: fewer than there are when user memory was not present. Does not
+    /// sleep.
     fn copy_from(&mut self, at: usize, from: &mut IovIterSource<'_>) -> usize;
 
-    /// The read is over: the first bytes, so many as `result` says, were copied. Called once, without locks.
+    /// The read is over: the first bytes, so many as `result` says, were copied. Called once,
+    /// without locks.
     fn complete(self: KBox<Self>, result: Result<usize>);
 }
 
 /// What happens at the end of a background request.
 pub(crate) trait Completion: Send {
-    /// Runs in whoever ends the request: the server that writes the answer, or who aborts the connection. Without locks; must
-    /// not sleep long, nor send requests that wait.
+    /// Runs in whoever ends the request: the server that writes the answer, or who aborts the
+    /// connection. Without locks; must not sleep long, nor send requests that wait.
     fn complete(self: KBox<Self>, result: Result<Reply>);
 }
 
@@ -169,7 +173,8 @@ impl Args {
         self
     }
 
-    /// Makes it a request that must reach the server: it neither waits for INIT nor ends by a fatal signal.
+    /// Makes it a request that must reach the server: it neither waits for INIT nor ends by a fatal
+    /// signal.
     pub(crate) fn force(mut self) -> Self {
         self.force = true;
         self
@@ -396,7 +401,8 @@ impl Prepared {
         })
     }
 
-    /// Replaces the arguments by one of the same length, which was not known when the request was prepared.
+    /// Replaces the arguments by one of the same length, which was not known when the request was
+    /// prepared.
     ///
     /// # Errors
     ///
@@ -426,7 +432,8 @@ impl Prepared {
     }
 }
 
-/// A request that was ended, with what is to be done about it now that its lock is dropped: see [`Chan::finish`].
+/// A request that was ended, with what is to be done about it now that its lock is dropped: see
+/// [`Chan::finish`].
 ///
 /// [`Chan::finish`]: crate::chan::Chan::finish
 #[must_use = "the sender waits"]
@@ -457,7 +464,8 @@ impl Ended {
             .map_or(0, |error| error.to_errno())
     }
 
-    /// Completes the sink, then hands the result to the sender: a task that waits finds its folios done. No locks held.
+    /// Completes the sink, then hands the result to the sender: a task that waits finds its folios
+    /// done. No locks held.
     pub(crate) fn deliver(self) -> Arc<Request> {
         let (copied, result) = match self.answer {
             Ok(Answer::Reply(reply)) => (Ok(0), Ok(reply)),

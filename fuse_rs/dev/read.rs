@@ -70,9 +70,9 @@ impl Dest for PipeDest<'_> {
 ///
 /// # Errors
 ///
-/// `EINVAL`: the buffer is too small for the largest request that may come. `EAGAIN`: no request, and `nonblock`.
-/// `ERESTARTSYS`: a signal. `EFAULT`: not all of the buffer can be written; the request has failed. `ENODEV`: there is no client
-/// any more.
+/// `EINVAL`: the buffer is too small for the largest request that may come. `EAGAIN`: no request,
+/// and `nonblock`. `ERESTARTSYS`: a signal. `EFAULT`: not all of the buffer can be written; the
+/// request has failed. `ENODEV`: there is no client any more.
 pub(super) fn read(
     chan: &Chan,
     pqueue: &Pqueue,
@@ -111,8 +111,8 @@ fn read_request(
     request: &Arc<Request>,
     to: &mut impl Dest,
 ) -> Result<usize> {
-    // The arguments are the request's own and do not change: there is nothing that an abort would have to wait for, so this
-    // may fault.
+    // The arguments are the request's own and do not change: there is nothing that an abort would
+    // have to wait for, so this may fault.
     if !put(to, &request.header()) || !put(to, request.args()) {
         fail(chan, pqueue, request, EIO)?;
         return Err(EFAULT);

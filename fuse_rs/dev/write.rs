@@ -25,16 +25,17 @@ use kernel::{
 };
 use vfs::iov;
 
-/// How often pages may be faulted in in a row without a byte being copied after it: something takes them away each time.
+/// How often pages may be faulted in in a row without a byte being copied after it: something takes
+/// them away each time.
 const MAX_FRUITLESS_FAULTS: u32 = 16;
 
 /// Takes a message of the server from `from`. Returns its length.
 ///
 /// # Errors
 ///
-/// `EINVAL`: it is malformed, or its payload is not of a length that the request can have; a request that it answers has failed
-/// then. `ENOENT`: no request of that ID waits for an answer, or it was aborted meanwhile. `EFAULT`: the buffer can't be read;
-/// the request has failed.
+/// `EINVAL`: it is malformed, or its payload is not of a length that the request can have; a
+/// request that it answers has failed then. `ENOENT`: no request of that ID waits for an answer, or
+/// it was aborted meanwhile. `EFAULT`: the buffer can't be read; the request has failed.
 pub(super) fn write(chan: &Chan, pqueue: &Pqueue, from: &mut IovIterSource<'_>) -> Result<usize> {
     let len = from.len();
     let mut header = [0; size_of::<OutHeader>()];
@@ -101,7 +102,8 @@ impl<'a> Writer<'a> {
             self.end(Err(EIO))?;
             return Err(EINVAL);
         }
-        // The memory of the first two is the writer's own from here on: it may fault, and an abort needs not wait.
+        // The memory of the first two is the writer's own from here on: it may fault, and an abort
+        // needs not wait.
         let copied = match mem::take(&mut inner.sink) {
             Sink::Inline { .. } => {
                 drop(inner);

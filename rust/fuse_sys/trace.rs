@@ -13,7 +13,8 @@ pub fn request_send(connection: u32, unique: u64, opcode: Opcode, len: u32) {
     unsafe { bindings::trace_request_send(connection, unique, opcode as u32, len) };
 }
 
-/// A request was ended: with an answer of `len` bytes, its header included, or with `error`, a negative errno.
+/// A request was ended: with an answer of `len` bytes, its header included, or with `error`, a
+/// negative errno.
 pub fn request_end(connection: u32, unique: u64, len: u32, error: i32) {
     // SAFETY: Takes plain values.
     unsafe { bindings::trace_request_end(connection, unique, len, error) };

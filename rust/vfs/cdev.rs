@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Character devices: a misc device with a minor number of the kernel's choice, each of whose open files is a Rust object.
+//! Character devices: a misc device with a minor number of the kernel's choice, each of whose open
+//! files is a Rust object.
 //!
 //! C headers: [`include/linux/miscdevice.h`](srctree/include/linux/miscdevice.h),
 //! [`include/linux/fs.h`](srctree/include/linux/fs.h)
@@ -30,8 +31,8 @@ use kernel::{
 
 /// The `struct file_operations` of a device, implemented by what its open file is.
 ///
-/// All functions are called in process context without locks, and may sleep. Several tasks may call them on the same file at
-/// the same time.
+/// All functions are called in process context without locks, and may sleep. Several tasks may call
+/// them on the same file at the same time.
 #[vtable]
 pub trait Operations: Sized + Send + Sync + 'static {
     /// The device is opened; what is returned is the file until [`release`](Self::release).
@@ -55,18 +56,20 @@ pub trait Operations: Sized + Send + Sync + 'static {
     /// As for [`read_iter`](Self::read_iter).
     fn write_iter(&self, file: &LocalFile, from: &mut IovIterSource<'_>) -> Result<usize>;
 
-    /// splice(2) from the device. What was put into `to` goes to the pipe unless an error is returned.
+    /// splice(2) from the device. What was put into `to` goes to the pipe unless an error is
+    /// returned.
     ///
     /// # Errors
     ///
     /// As for [`read_iter`](Self::read_iter).
     fn splice_read(&self, file: &LocalFile, to: &mut PipeDest<'_>) -> Result;
 
-    /// poll(2), select(2) and epoll. Returns the events `EPOLL*` that are true now, and tells `table` which queue is woken
-    /// when that changes.
+    /// poll(2), select(2) and epoll. Returns the events `EPOLL*` that are true now, and tells
+    /// `table` which queue is woken when that changes.
     fn poll<'file>(&'file self, table: &PollTable<'file>) -> u32;
 
-    /// The last file descriptor and the last mapping are gone. Others may still hold what [`data`] gave them.
+    /// The last file descriptor and the last mapping are gone. Others may still hold what [`data`]
+    /// gave them.
     fn release(&self);
 }
 
@@ -84,7 +87,8 @@ impl<T: Operations> FileOperations<T> {
             return ret;
         }
         match T::open() {
-            // SAFETY: Nobody else knows the file yet. What misc_open() left there, the device, is not needed any more.
+            // SAFETY: Nobody else knows the file yet. What misc_open() left there, the device, is
+            // not needed any more.
             Ok(data) => unsafe { (*file).private_data = Arc::into_raw(data).cast_mut().cast() },
             Err(error) => return error.to_errno(),
         }
@@ -97,14 +101,15 @@ impl<T: Operations> FileOperations<T> {
     unsafe fn data<'a>(file: *mut bindings::file) -> &'a T {
         // SAFETY: open() has set `private_data`, and only release() reads or changes it after that.
         let data = unsafe { (*file).private_data };
-        // SAFETY: It is the `T` in the `Arc<T>` of open(), to which the file holds a reference until it is released. That is
-        // not before the end of `'a`.
+        // SAFETY: It is the `T` in the `Arc<T>` of open(), to which the file holds a reference
+        // until it is released. That is not before the end of `'a`.
         unsafe { &*data.cast::<T>() }
     }
 
     /// # Safety
     ///
-    /// `kiocb` is valid and its file is an open file of the device; `iter` is valid, and its data may be written.
+    /// `kiocb` is valid and its file is an open file of the device; `iter` is valid, and its data
+    /// may be written.
     unsafe extern "C" fn read_iter(
         kiocb: *mut bindings::kiocb,
         iter: *mut bindings::iov_iter,
@@ -113,7 +118,8 @@ impl<T: Operations> FileOperations<T> {
         let file = unsafe { (*kiocb).ki_filp };
         // SAFETY: The file stays open during the call.
         let data = unsafe { Self::data(file) };
-        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that called it.
+        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that
+        // called it.
         let file = unsafe { LocalFile::from_raw_file(file) };
         // SAFETY: The VFS passes a destination, which is ours during the call.
         let to = unsafe { IovIterDest::from_raw(iter) };
@@ -125,7 +131,8 @@ impl<T: Operations> FileOperations<T> {
 
     /// # Safety
     ///
-    /// `kiocb` is valid and its file is an open file of the device; `iter` is valid, and its data may be read.
+    /// `kiocb` is valid and its file is an open file of the device; `iter` is valid, and its data
+    /// may be read.
     unsafe extern "C" fn write_iter(
         kiocb: *mut bindings::kiocb,
         iter: *mut bindings::iov_iter,
@@ -134,7 +141,8 @@ impl<T: Operations> FileOperations<T> {
         let file = unsafe { (*kiocb).ki_filp };
         // SAFETY: The file stays open during the call.
         let data = unsafe { Self::data(file) };
-        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that called it.
+        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that
+        // called it.
         let file = unsafe { LocalFile::from_raw_file(file) };
         // SAFETY: The VFS passes a source, which is ours during the call.
         let from = unsafe { IovIterSource::from_raw(iter) };
@@ -156,7 +164,8 @@ impl<T: Operations> FileOperations<T> {
     ) -> isize {
         // SAFETY: The file stays open during the call.
         let data = unsafe { Self::data(file) };
-        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that called it.
+        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that
+        // called it.
         let file = unsafe { LocalFile::from_raw_file(file) };
         // SAFETY: The lock makes the pipe ours during the call.
         let pipe = unsafe { &mut *pipe.cast() };
@@ -177,11 +186,12 @@ impl<T: Operations> FileOperations<T> {
     ) -> bindings::__poll_t {
         // SAFETY: The file stays open during the call.
         let data = unsafe { Self::data(file) };
-        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that called it.
+        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that
+        // called it.
         let file = unsafe { LocalFile::from_raw_file(file) };
-        // SAFETY: The table is valid by the safety requirements. `T::poll` does not know `'file`: what it has for so long
-        // it has from `data` by shared references, or it is static. `data` is dropped after the file was released, and
-        // is never borrowed mutably before.
+        // SAFETY: The table is valid by the safety requirements. `T::poll` does not know `'file`:
+        // what it has for so long it has from `data` by shared references, or it is static. `data`
+        // is dropped after the file was released, and is never borrowed mutably before.
         let table = unsafe { PollTable::from_raw(file, table) };
         T::poll(data, &table)
     }
@@ -192,7 +202,8 @@ impl<T: Operations> FileOperations<T> {
     unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: open() has set `private_data`.
         let data = unsafe { (*file).private_data };
-        // SAFETY: It comes from `Arc::into_raw`, and nobody reads it after this, the last call for the file.
+        // SAFETY: It comes from `Arc::into_raw`, and nobody reads it after this, the last call for
+        // the file.
         let data = unsafe { Arc::from_raw(data.cast::<T>()) };
         T::release(&data);
         0
@@ -217,12 +228,15 @@ impl<T: Operations> FileOperations<T> {
 
 /// What `file` is, if it is an open file of the device of `T`.
 pub fn data<T: Operations>(file: &LocalFile) -> Option<Arc<T>> {
+    // If the compiler made two tables of one, the worst is that a file is not known.
+    //
     // SAFETY: The file is valid, and the table of an open file does not change.
     let table = unsafe { (*file.as_ptr()).f_op };
     if !core::ptr::eq(table, FileOperations::<T>::table()) {
         return None;
     }
-    // SAFETY: With this table, open() has set `private_data`, and it stays for as long as there is a reference to the file.
+    // SAFETY: With this table, open() has set `private_data`, and it stays for as long as there is
+    // a reference to the file.
     let data = unsafe { (*file.as_ptr()).private_data };
     // SAFETY: It comes from `Arc::into_raw`, and the `Arc` exists as the file is not released yet.
     Some(unsafe { ArcBorrow::from_raw(data.cast::<T>()) }.into())
@@ -266,8 +280,8 @@ impl<T: Operations> Registration<T> {
                 };
                 // SAFETY: The slot is valid for writes.
                 unsafe { slot.write(device) };
-                // SAFETY: The device is filled in, and stays at its place as it is pinned, until it is dropped, which
-                // deregisters it.
+                // SAFETY: The device is filled in, and stays at its place as it is pinned, until it
+                // is dropped, which deregisters it.
                 to_result(unsafe { bindings::misc_register(slot) })
             }),
             _operations: PhantomData,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What [`kernel::iov`] lacks: copies of user memory that must not fault are made in two steps, faulting in and copying.
+//! What [`kernel::iov`] lacks: copies of user memory that must not fault are made in two steps,
+//! faulting in and copying.
 //!
 //! C header: [`include/linux/uio.h`](srctree/include/linux/uio.h)
 
@@ -25,9 +26,9 @@ pub fn is_user_source(from: &mut IovIterSource<'_>) -> bool {
     unsafe { bindings::user_backed_iter(from.as_raw()) }
 }
 
-/// Makes the pages of the next `len` bytes of `from` present, as far as it gets, so that a copy with page faults disabled can
-/// read them. They may be gone again before it does. Sleeps; may run into handlers of the process itself (userfaultfd, a
-/// mapping of any filesystem), so hold no lock.
+/// Makes the pages of the next `len` bytes of `from` present, as far as it gets, so that a copy
+/// with page faults disabled can read them. They may be gone again before it does. Sleeps; may run
+/// into handlers of the process itself (userfaultfd, a mapping of any filesystem), so hold no lock.
 ///
 /// # Errors
 ///

@@ -2,7 +2,8 @@
 
 //! Wait queues whose waiters name the condition that they wait for.
 //!
-//! C headers: [`include/linux/wait.h`](srctree/include/linux/wait.h), [`include/linux/poll.h`](srctree/include/linux/poll.h)
+//! C headers: [`include/linux/wait.h`](srctree/include/linux/wait.h),
+//! [`include/linux/poll.h`](srctree/include/linux/poll.h)
 
 use core::marker::PhantomData;
 use core::pin::Pin;
@@ -35,9 +36,10 @@ pub const EPOLLWRNORM: u32 = bindings::EPOLLWRNORM;
 
 /// The kernel's `wait_queue_head_t`.
 ///
-/// A waiter's condition is a closure that returns what was waited for, or [`None`] to wait on. It runs before the first
-/// sleep and after each wake-up, in a task that is about to sleep: it may take spinlocks, but must not sleep. Whoever makes
-/// the condition true does so under a lock that the condition takes too, and then wakes the queue.
+/// A waiter's condition is a closure that returns what was waited for, or [`None`] to wait on. It
+/// runs before the first sleep and after each wake-up, in a task that is about to sleep: it may
+/// take spinlocks, but must not sleep. Whoever makes the condition true does so under a lock that
+/// the condition takes too, and then wakes the queue.
 ///
 /// # Invariants
 ///
@@ -54,7 +56,8 @@ unsafe impl Send for WaitQueue {}
 unsafe impl Sync for WaitQueue {}
 
 impl WaitQueue {
-    /// An empty queue. `name` and `key` are for lockdep: [`kernel::static_lock_class!`] makes a key.
+    /// An empty queue. `name` and `key` are for lockdep: [`kernel::static_lock_class!`] makes a
+    /// key.
     pub fn new(name: &'static CStr, key: Pin<&'static LockClassKey>) -> impl PinInit<Self> {
         pin_init!(Self {
             // SAFETY: `slot` is where the queue stays, as it is pinned; name and key live for ever.
@@ -83,8 +86,8 @@ impl WaitQueue {
         self.wait_in(TASK_KILLABLE, 0, &mut condition)
     }
 
-    /// Waits until `condition` gives a value or a signal is pending; [`wake_poll`](Self::wake_poll) wakes one of the tasks
-    /// that wait so. Sleeps.
+    /// Waits until `condition` gives a value or a signal is pending; [`wake_poll`](Self::wake_poll)
+    /// wakes one of the tasks that wait so. Sleeps.
     ///
     /// # Errors
     ///
@@ -115,8 +118,9 @@ impl WaitQueue {
         // SAFETY: `entry` is valid for writes.
         unsafe { bindings::init_wait_entry(entry.get(), flags) };
         let result = loop {
-            // SAFETY: By the type invariants the queue is initialised. `entry` is initialised and stays at its place,
-            // which this function does not leave before the entry is off the queue.
+            // SAFETY: By the type invariants the queue is initialised. `entry` is initialised and
+            // stays at its place, which this function does not leave before the entry is off the
+            // queue.
             let signal =
                 unsafe { bindings::prepare_to_wait_event(self.head.get(), entry.get(), state) };
             if let Some(value) = condition() {
@@ -128,7 +132,8 @@ impl WaitQueue {
             // SAFETY: A task may sleep here; the caller holds no spinlock.
             unsafe { bindings::schedule() };
         };
-        // SAFETY: As for prepare_to_wait_event(). This sets the task running again and takes the entry off the queue.
+        // SAFETY: As for prepare_to_wait_event(). This sets the task running again and takes the
+        // entry off the queue.
         unsafe { bindings::finish_wait(self.head.get(), entry.get()) };
         result
     }
@@ -139,7 +144,8 @@ impl WaitQueue {
         unsafe { bindings::wake_up_all(self.head.get()) };
     }
 
-    /// Wakes one exclusive waiter, all others, and the pollers that poll for one of the events `EPOLL*`. Any context.
+    /// Wakes one exclusive waiter, all others, and the pollers that poll for one of the events
+    /// `EPOLL*`. Any context.
     pub fn wake_poll(&self, events: u32) {
         // SAFETY: By the type invariants the queue is initialised.
         unsafe { bindings::wake_up_poll(self.head.get(), events) };
@@ -150,8 +156,9 @@ impl WaitQueue {
 ///
 /// # Invariants
 ///
-/// `table` is null or valid, and `file` is valid, for the duration of the call of `poll`. What lives for `'file` lives until
-/// the file is released. (`'file` is invariant: it can't be made shorter.)
+/// `table` is null or valid, and `file` is valid, for the duration of the call of `poll`. What
+/// lives for `'file` lives until the file is released. (`'file` is invariant: it can't be made
+/// shorter.)
 pub struct PollTable<'file> {
     file: *mut bindings::file,
     table: *mut bindings::poll_table,
@@ -161,8 +168,8 @@ pub struct PollTable<'file> {
 impl<'file> PollTable<'file> {
     /// # Safety
     ///
-    /// `table` is null or valid for the duration of the call of `poll` that got it with `file`. What lives for `'file` lives
-    /// until `file` is released.
+    /// `table` is null or valid for the duration of the call of `poll` that got it with `file`.
+    /// What lives for `'file` lives until `file` is released.
     pub(crate) unsafe fn from_raw(file: &LocalFile, table: *mut bindings::poll_table) -> Self {
         // INVARIANT: By the safety requirements.
         Self {
@@ -172,10 +179,12 @@ impl<'file> PollTable<'file> {
         }
     }
 
-    /// Lets the poller be woken by `queue`, until it stops polling, which is at the latest when the file is released.
+    /// Lets the poller be woken by `queue`, until it stops polling, which is at the latest when the
+    /// file is released.
     pub fn wait(&self, queue: &'file WaitQueue) {
-        // SAFETY: By the type invariants file and table are valid here, and the queue exists for as long as the poller
-        // may be on it: eventpoll leaves it when the file is released, select and poll hold the file.
+        // SAFETY: By the type invariants file and table are valid here, and the queue exists for as
+        // long as the poller may be on it: eventpoll leaves it when the file is released, select
+        // and poll hold the file.
         unsafe { bindings::poll_wait(self.file, queue.head.get(), self.table) };
     }
 }
