@@ -126,10 +126,10 @@ impl<T: FileSystem> NewSuperBlock<'_, T> {
         unsafe { bindings::set_default_d_op(self.as_ptr(), ops.0) };
     }
 
-    /// Makes a backing device information of the superblock's own, which gives it readahead.
+    /// Makes a backing device of the superblock's own, which gives it readahead: `/sys/class/bdi/MAJOR:MINOR`. Sleeps.
     pub fn setup_bdi(&self) -> Result {
         // SAFETY: The superblock is valid and not yet visible to others.
-        to_result(unsafe { bindings::super_setup_bdi(self.as_ptr()) })
+        to_result(unsafe { bindings::super_setup_bdi_dev(self.as_ptr()) })
     }
 
     /// Sets what `mount` shows behind the type, as in `TYPE.SUBTYPE`; at most once. May sleep.
