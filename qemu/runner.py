@@ -36,7 +36,7 @@ SPLAT = re.compile(
     r"WARNING:|BUG[: ]|Oops|KASAN|UBSAN|Kernel panic|general protection fault"
     r"|INFO: (possible|trying to register|task|rcu|suspicious)|blocked for more than|blocked in I/O wait"
     r"|possible (circular|recursive) locking|inconsistent lock state|lock order|lock inversion|Invalid wait context"
-    r"|bad unlock balance|held lock freed|suspicious RCU usage|MAX_LOCK"
+    r"|bad unlock balance|held lock freed|suspicious RCU usage"
     r"|rcu.*(detected|self-detected|starved)|(soft|hard) lockup|hard LOCKUP|lockup - pool"
     r"|unreferenced object|new suspected memory leaks|Objects remaining|still has objects|in use on .*shutdown"
     r"|refcount_t:|corruption|cannot create duplicate filename|busy inodes|Busy inodes|usercopy: Kernel memory"
