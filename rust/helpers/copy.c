@@ -22,26 +22,6 @@ static size_t fuse_rs_folio_span(struct folio *folio, size_t off, size_t len)
 	return len;
 }
 
-size_t fuse_rs_helper_copy_folio_to_iter_nofault(struct folio *folio, size_t off,
-						 size_t len, struct iov_iter *i)
-{
-	size_t done = 0;
-
-	pagefault_disable();
-	while (done < len) {
-		size_t span = fuse_rs_folio_span(folio, off + done, len - done);
-		char *addr = kmap_local_folio(folio, off + done);
-		size_t copied = _copy_to_iter(addr, span, i);
-
-		kunmap_local(addr);
-		done += copied;
-		if (copied < span)
-			break;
-	}
-	pagefault_enable();
-	return done;
-}
-
 size_t fuse_rs_helper_copy_folio_from_iter_nofault(struct folio *folio, size_t off,
 						   size_t len, struct iov_iter *i)
 {
@@ -60,40 +40,6 @@ size_t fuse_rs_helper_copy_folio_from_iter_nofault(struct folio *folio, size_t o
 	}
 	pagefault_enable();
 	return done;
-}
-
-/* The checked variants: hardened usercopy knows the bounds of kernel objects. */
-
-size_t fuse_rs_helper_copy_to_iter_nofault(const void *addr, size_t len, struct iov_iter *i)
-{
-	size_t copied;
-
-	pagefault_disable();
-	copied = copy_to_iter(addr, len, i);
-	pagefault_enable();
-	return copied;
-}
-
-size_t fuse_rs_helper_copy_from_iter_nofault(void *addr, size_t len, struct iov_iter *i)
-{
-	size_t copied;
-
-	pagefault_disable();
-	copied = copy_from_iter(addr, len, i);
-	pagefault_enable();
-	return copied;
-}
-
-/* Between a folio and kernel memory, of which the caller has at least @len bytes. */
-
-void fuse_rs_helper_memcpy_from_folio(char *to, struct folio *folio, size_t off, size_t len)
-{
-	memcpy_from_folio(to, folio, off, len);
-}
-
-void fuse_rs_helper_memcpy_to_folio(struct folio *folio, size_t off, const char *from, size_t len)
-{
-	memcpy_to_folio(folio, off, from, len);
 }
 
 void fuse_rs_helper_folio_zero_range(struct folio *folio, size_t off, size_t len)

@@ -10,31 +10,6 @@ const struct cred *fuse_rs_helper_current_cred(void)
 	return current_cred();
 }
 
-kuid_t fuse_rs_helper_current_fsuid(void)
-{
-	return current_fsuid();
-}
-
-kgid_t fuse_rs_helper_current_fsgid(void)
-{
-	return current_fsgid();
-}
-
-bool fuse_rs_helper_gid_eq(kgid_t left, kgid_t right)
-{
-	return gid_eq(left, right);
-}
-
-bool fuse_rs_helper_uid_valid(kuid_t uid)
-{
-	return uid_valid(uid);
-}
-
-bool fuse_rs_helper_gid_valid(kgid_t gid)
-{
-	return gid_valid(gid);
-}
-
 /* These are inline only without CONFIG_USER_NS. */
 
 kuid_t fuse_rs_helper_make_kuid(struct user_namespace *ns, uid_t uid)

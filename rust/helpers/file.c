@@ -9,25 +9,10 @@ struct inode *fuse_rs_helper_file_inode(const struct file *file)
 	return file_inode(file);
 }
 
-struct dentry *fuse_rs_helper_file_dentry(const struct file *file)
-{
-	return file_dentry(file);
-}
-
-void fuse_rs_helper_file_accessed(struct file *file)
-{
-	file_accessed(file);
-}
-
 bool fuse_rs_helper_dir_emit(struct dir_context *ctx, const char *name, int namelen,
 			     u64 ino, unsigned int type)
 {
 	return dir_emit(ctx, name, namelen, ino, type);
-}
-
-bool fuse_rs_helper_in_compat_syscall(void)
-{
-	return in_compat_syscall();
 }
 
 /* Whether a mapping that is being made is a shared one, as MAP_SHARED asked for it. */

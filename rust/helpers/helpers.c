@@ -15,7 +15,6 @@
 #include "folio.c"
 #include "fs_context.c"
 #include "inode.c"
-#include "iomap.c"
 #include "mm.c"
 #include "pagemap.c"
 #include "pid.c"

@@ -13,24 +13,9 @@ struct kmem_cache *fuse_rs_helper_kmem_cache_create(const char *name, unsigned i
 	return kmem_cache_create(name, size, align, flags, ctor);
 }
 
-void *fuse_rs_helper_kmem_cache_alloc(struct kmem_cache *cache, gfp_t gfp)
-{
-	return kmem_cache_alloc(cache, gfp);
-}
-
 void *fuse_rs_helper_alloc_inode_sb(struct super_block *sb, struct kmem_cache *cache, gfp_t gfp)
 {
 	return alloc_inode_sb(sb, cache, gfp);
-}
-
-unsigned int fuse_rs_helper_memalloc_nofs_save(void)
-{
-	return memalloc_nofs_save();
-}
-
-void fuse_rs_helper_memalloc_nofs_restore(unsigned int flags)
-{
-	memalloc_nofs_restore(flags);
 }
 
 unsigned long fuse_rs_helper_totalram_pages(void)

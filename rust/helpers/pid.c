@@ -8,13 +8,3 @@ struct pid *fuse_rs_helper_task_pid(struct task_struct *task)
 {
 	return task_pid(task);
 }
-
-struct pid *fuse_rs_helper_task_tgid(struct task_struct *task)
-{
-	return task_tgid(task);
-}
-
-struct pid *fuse_rs_helper_get_pid(struct pid *pid)
-{
-	return get_pid(pid);
-}

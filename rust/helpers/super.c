@@ -3,11 +3,6 @@
 #include <linux/fs.h>
 #include <linux/kdev_t.h>
 
-bool fuse_rs_helper_sb_rdonly(const struct super_block *sb)
-{
-	return sb_rdonly(sb);
-}
-
 /* Variadic in C. The name is what Documentation/ABI/testing/sysfs-class-bdi says of FUSE. */
 int fuse_rs_helper_super_setup_bdi_dev(struct super_block *sb)
 {

@@ -8,8 +8,3 @@ u64 fuse_rs_helper_get_jiffies_64(void)
 {
 	return get_jiffies_64();
 }
-
-unsigned long fuse_rs_helper_msecs_to_jiffies(unsigned int msecs)
-{
-	return msecs_to_jiffies(msecs);
-}
