@@ -94,11 +94,6 @@ impl<'a, T: FileSystem> Stat<'a, T> {
         self.stat.dev = dev;
     }
 
-    /// Sets the inode number.
-    pub fn set_ino(&mut self, ino: u64) {
-        self.stat.ino = ino;
-    }
-
     /// Sets type and permissions.
     pub fn set_mode(&mut self, mode: u16) {
         self.stat.mode = mode;

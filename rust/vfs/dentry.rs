@@ -146,10 +146,11 @@ impl<'a, T: FileSystem> Lookup<'a, T> {
         });
         // SAFETY: The dentry is in its `lookup`; the inode's reference is taken over in any case.
         let alias = from_err_ptr(unsafe { bindings::d_splice_alias(inode, self.0.as_ptr()) })?;
+        // SAFETY: A dentry that is returned is of this superblock and comes with a reference.
+        let alias = NonNull::new(alias).map(|alias| unsafe { ARef::from_raw(alias.cast()) });
         Ok(Spliced {
             dentry: self.0,
-            // SAFETY: A dentry that is returned is of this superblock and comes with a reference.
-            alias: NonNull::new(alias).map(|alias| unsafe { ARef::from_raw(alias.cast()) }),
+            alias,
         })
     }
 }
@@ -198,7 +199,6 @@ impl LookupFlags {
     /// It does after `ESTALE`, and where the name is about to be made or replaced.
     pub fn no_cache(self) -> bool {
         self.0 & (bindings::LOOKUP_REVAL | bindings::LOOKUP_EXCL | bindings::LOOKUP_RENAME_TARGET)
-            as u32
             != 0
     }
 }
@@ -256,7 +256,7 @@ impl<O: Operations> Table<O> {
         // SAFETY: By the function's contract.
         let dentry = unsafe { DEntry::from_raw(dentry) };
         let lookup = LookupFlags::new(flags);
-        if flags & bindings::LOOKUP_RCU as u32 != 0 {
+        if flags & bindings::LOOKUP_RCU != 0 {
             return if O::revalidate_rcu(dentry, lookup) {
                 1
             } else {

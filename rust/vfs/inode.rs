@@ -225,12 +225,6 @@ impl<T: FileSystem> INode<T> {
         unsafe { (*self.as_ptr()).i_blkbits }.into()
     }
 
-    /// The modification time.
-    pub fn mtime(&self) -> Timespec {
-        // SAFETY: The inode is valid.
-        unsafe { bindings::inode_get_mtime(self.as_ptr()) }.into()
-    }
-
     /// Takes the inode out of the cache, so that the next look-up of its number makes a new one.
     pub fn unhash(&self) {
         // SAFETY: The inode is valid; unhashing one that is not hashed does nothing.

@@ -228,7 +228,7 @@ impl<O: ReadOps> ReadTable<O> {
     ) -> kernel::ffi::c_int {
         // SAFETY: By the function's contract; iomap zeroed it.
         let iomap = unsafe { &mut *iomap };
-        iomap.type_ = bindings::IOMAP_MAPPED as _;
+        iomap.type_ = bindings::IOMAP_MAPPED as u16;
         iomap.offset = pos;
         iomap.length = length as u64;
         iomap.addr = bindings::IOMAP_NULL_ADDR;

@@ -78,12 +78,6 @@ impl<T: FileSystem> SuperBlock<T> {
         // SAFETY: The superblock holds a reference to it.
         unsafe { Bdi::from_raw(bdi) }
     }
-
-    /// Sets the granularity of timestamps, in nanoseconds.
-    pub fn set_time_gran(&self, nsec: u32) {
-        // SAFETY: The field is read whole, and expected to be set at any time by readers.
-        unsafe { core::ptr::addr_of_mut!((*self.as_ptr()).s_time_gran).write_volatile(nsec) };
-    }
 }
 
 /// A superblock that `fill_super` sets up and that nobody else can reach yet.
@@ -181,7 +175,7 @@ impl StatFs<'_> {
         ffree: u64,
         namelen: u32,
     ) {
-        self.0.f_bsize = bsize as _;
+        self.0.f_bsize = bsize as isize;
         self.0.f_frsize = frsize as isize;
         self.0.f_blocks = blocks;
         self.0.f_bfree = bfree;
@@ -300,7 +294,8 @@ impl<O: Operations> Table<O> {
         let stat = unsafe { &mut *stat.cast::<bindings::kstatfs>() };
         from_result(|| {
             // SAFETY: The superblock is valid.
-            stat.f_type = unsafe { (*dentry.super_block().as_ptr()).s_magic } as _;
+            let magic = unsafe { (*dentry.super_block().as_ptr()).s_magic };
+            stat.f_type = magic as isize;
             O::statfs(dentry, &mut StatFs(stat))?;
             Ok(0)
         })

@@ -29,15 +29,6 @@ impl Timespec {
     }
 }
 
-impl From<bindings::timespec64> for Timespec {
-    fn from(ts: bindings::timespec64) -> Self {
-        Self {
-            sec: ts.tv_sec,
-            nsec: ts.tv_nsec as u32,
-        }
-    }
-}
-
 /// The time now, in ticks since boot. Never goes back.
 pub fn jiffies64() -> u64 {
     // SAFETY: Reads a counter.
