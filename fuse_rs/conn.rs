@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The filesystem's half of a connection to a server: what was mounted, and what was agreed on by INIT.
+//! The filesystem's half of a connection to a server: what was mounted, and what was agreed on by
+//! INIT.
 
 pub(crate) mod init;
 
@@ -18,7 +19,8 @@ use kernel::{
 };
 use vfs::cred::{self, Kgid, Kuid, UserNamespace};
 
-/// Until INIT is answered, the smallest limits that any server has: a folio of more than a page cannot be read.
+/// Until INIT is answered, the smallest limits that any server has: a folio of more than a page
+/// cannot be read.
 const LIMITS_BEFORE_INIT: Limits = Limits {
     max_read: 4096,
     max_write: 4096,
@@ -39,8 +41,8 @@ pub(crate) struct Options {
     pub(crate) max_read: u32,
 }
 
-/// A thing learnt from the server once and never forgotten, such as that it does not know a request. Kept by itself: it
-/// orders nothing else.
+/// A thing learnt from the server once and never forgotten, such as that it does not know a
+/// request. Kept by itself: it orders nothing else.
 pub(crate) struct Sticky(AtomicFlag);
 
 impl Sticky {
@@ -78,7 +80,8 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
-    /// A connection that no device has yet. Owners are understood in `user_ns`, process IDs in the caller's namespace.
+    /// A connection that no device has yet. Owners are understood in `user_ns`, process IDs in the
+    /// caller's namespace.
     pub(crate) fn new(options: Options, user_ns: ARef<UserNamespace>) -> Result<Arc<Self>> {
         Ok(Arc::new(
             Self {
@@ -112,12 +115,13 @@ impl Conn {
         &self.user_ns
     }
 
-    /// Who the caller is, as the server is told. Waits for INIT first, so that whoever makes a request with it knows
-    /// what was agreed on. Sleeps.
+    /// Who the caller is, as the server is told. Waits for INIT first, so that whoever makes a
+    /// request with it knows what was agreed on. Sleeps.
     ///
     /// # Errors
     ///
-    /// `EOVERFLOW` if user or group have no number in the namespace of the mount, and those of [`Chan::wait_ready`].
+    /// `EOVERFLOW` if user or group have no number in the namespace of the mount, and those of
+    /// [`Chan::wait_ready`].
     pub(crate) fn creds(&self) -> Result<Creds> {
         if self.negotiated.as_ref().is_none() {
             self.chan.wait_ready()?;
@@ -165,9 +169,10 @@ impl Conn {
             .map_or(self.options.default_permissions, |n| n.default_permissions)
     }
 
-    /// Whether the caller may use the mount at all. A server sees what its callers do, can hold them up and feed them any
-    /// data: so, unless the administrator allows it by `allow_other`, they must wholly be the owner of the mount. Even with it,
-    /// callers from outside of the user namespace of the mount are safe from it.
+    /// Whether the caller may use the mount at all. A server sees what its callers do, can hold
+    /// them up and feed them any data: so, unless the administrator allows it by `allow_other`,
+    /// they must wholly be the owner of the mount. Even with it, callers from outside of the user
+    /// namespace of the mount are safe from it.
     pub(crate) fn allow_current_process(&self) -> bool {
         if self.options.allow_other {
             return self.user_ns.has_current();
@@ -184,8 +189,8 @@ impl Conn {
                 .all(|&gid| gid == group_id)
     }
 
-    /// The version of the newest attributes that are known. A request for attributes notes it when it starts: if those of the
-    /// inode are newer when the answer comes, the answer is out of date.
+    /// The version of the newest attributes that are known. A request for attributes notes it when
+    /// it starts: if those of the inode are newer when the answer comes, the answer is out of date.
     pub(crate) fn attr_version(&self) -> u64 {
         self.attr_version.load(Relaxed)
     }

@@ -2,11 +2,13 @@
 
 //! The kernel side of FUSE, which filesystem servers in user space are mounted by.
 //!
-//! Two halves, and a seam between them. The transport ([`chan`], [`req`], [`dev`]) takes requests to the server and
-//! replies back, and knows nothing of files. The filesystem ([`params`], [`conn`], [`super_block`], [`inode`], …) turns
-//! calls of the VFS into requests. A request goes over the seam by [`chan::Chan`].
+//! Two halves, and a seam between them. The transport ([`chan`], [`req`], [`dev`]) takes requests
+//! to the server and replies back, and knows nothing of files. The filesystem ([`params`],
+//! [`conn`], [`super_block`], [`inode`], …) turns calls of the VFS into requests. A request goes
+//! over the seam by [`chan::Chan`].
 //!
-//! The crate has no unsafe code; `vfs` has. What a server sends is only read by the parsers of `fuse_abi`.
+//! The crate has no unsafe code; `vfs` has. What a server sends is only read by the parsers of
+//! `fuse_abi`.
 
 #![forbid(unsafe_code)]
 
@@ -35,8 +37,8 @@ module! {
     alias: ["fs-fuse_rs"],
 }
 
-/// What is there while the module is loaded. It goes in the order of the fields: no new mount, then no new server, then
-/// the knobs that mounts read.
+/// What is there while the module is loaded. It goes in the order of the fields: no new mount, then
+/// no new server, then the knobs that mounts read.
 #[pin_data]
 struct FuseRs {
     #[pin]

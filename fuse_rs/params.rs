@@ -31,8 +31,8 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// The device the server has open. It must have been opened in the user namespace of the mount, or a server could be
-    /// made to answer for a namespace whose IDs it does not know.
+    /// The device the server has open. It must have been opened in the user namespace of the mount,
+    /// or a server could be made to answer for a namespace whose IDs it does not know.
     fn set_fd(&mut self, fc: &FsContext<Fuse>, file: ARef<File>) -> Result {
         if self.dev.is_some() {
             return fc.invalfc(c"fd: given twice");

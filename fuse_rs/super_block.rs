@@ -128,7 +128,8 @@ impl Operations for SuperOps {
     }
 
     fn kill_begin(sb: &SuperBlock<Fuse>) {
-        // Completions of background requests may still hold inodes, which must be let go before the superblock goes.
+        // Completions of background requests may still hold inodes, which must be let go before the
+        // superblock goes.
         let conn = sb.info();
         conn.chan().abort();
         conn.chan().wait_aborted();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! INIT: the first request of a connection. It is sent when the mount is made; the mount does not wait for the answer, but
-//! every other request does.
+//! INIT: the first request of a connection. It is sent when the mount is made; the mount does not
+//! wait for the answer, but every other request does.
 
 use crate::{
     chan::Chan,
@@ -27,7 +27,8 @@ const OFFER: InitFlags = InitFlags::ASYNC_READ
     .union(InitFlags::MAX_PAGES)
     .union(InitFlags::INIT_EXT);
 
-/// The readahead window of a server that does not take larger requests, bytes: what filesystems have by default.
+/// The readahead window of a server that does not take larger requests, bytes: what filesystems
+/// have by default.
 const DEFAULT_READAHEAD: usize = 128 << 10;
 
 /// Waits for the answer.
@@ -38,10 +39,12 @@ struct Init {
     policy: Policy,
 }
 
-/// Makes INIT, to be sent as soon as the device is known. What the answer means for readahead goes to `bdi`.
+/// Makes INIT, to be sent as soon as the device is known. What the answer means for readahead goes
+/// to `bdi`.
 pub(crate) fn prepare(conn: &Arc<Conn>, bdi: ARef<Bdi>) -> Result<Prepared> {
     let max_pages_limit = sysctl::MAX_PAGES_LIMIT.get();
-    // One request may be as large as the readahead window: offer the largest there can be, not the usual 128 KiB.
+    // One request may be as large as the readahead window: offer the largest there can be, not the
+    // usual 128 KiB.
     let max_readahead = (max_pages_limit as usize).saturating_mul(PAGE_SIZE);
     let offer = InitIn::new(u32::try_from(max_readahead).unwrap_or(u32::MAX), OFFER);
     let nobody = Creds {
@@ -76,8 +79,8 @@ pub(crate) fn prepare(conn: &Arc<Conn>, bdi: ARef<Bdi>) -> Result<Prepared> {
     Chan::prepare_background(args, Some(KBox::new(done, GFP_KERNEL)?))
 }
 
-/// How many background requests a server may have that is not the administrator's: as many as fit into a small part of the
-/// memory, at about the size of a request.
+/// How many background requests a server may have that is not the administrator's: as many as fit
+/// into a small part of the memory, at about the size of a request.
 fn max_user_background() -> u32 {
     let requests = mm::totalram_pages().saturating_mul(PAGE_SIZE) / 8192 / 392;
     u32::try_from(requests).unwrap_or(u32::MAX).min(65535)
@@ -100,7 +103,8 @@ impl Completion for Init {
         let chan = self.conn.chan();
         match self.negotiate(result) {
             Ok(negotiated) => {
-                // A server that takes large requests gets a window of one, so that reads in a row make such requests.
+                // A server that takes large requests gets a window of one, so that reads in a row
+                // make such requests.
                 let window = (negotiated.io_pages as usize).max(DEFAULT_READAHEAD / PAGE_SIZE);
                 self.bdi
                     .set_ra_pages(window.min(negotiated.ra_pages as usize));

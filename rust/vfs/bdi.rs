@@ -52,7 +52,8 @@ impl Bdi {
         unsafe { addr_of_mut!((*self.0.get()).ra_pages).write_volatile(pages) };
     }
 
-    /// Sets how many pages one request can have: a read of so many is not cut to the readahead window.
+    /// Sets how many pages one request can have: a read of so many is not cut to the readahead
+    /// window.
     pub fn set_io_pages(&self, pages: usize) {
         // SAFETY: As above.
         unsafe { addr_of_mut!((*self.0.get()).io_pages).write_volatile(pages) };

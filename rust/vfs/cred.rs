@@ -2,8 +2,8 @@
 
 //! Who is calling: credentials, user and PID namespaces.
 //!
-//! A [`Kuid`] or [`Kgid`] is the kernel's own number, the same for everyone; a plain `u32` is one only together with
-//! the [`UserNamespace`] it is understood in. Nothing here sleeps.
+//! A [`Kuid`] or [`Kgid`] is the kernel's own number, the same for everyone; a plain `u32` is one
+//! only together with the [`UserNamespace`] it is understood in. Nothing here sleeps.
 //!
 //! C headers: [`include/linux/cred.h`](srctree/include/linux/cred.h),
 //! [`include/linux/uidgid.h`](srctree/include/linux/uidgid.h),
@@ -27,13 +27,6 @@ const INVALID_ID: u32 = u32::MAX;
 #[derive(Clone, Copy)]
 pub struct Kuid(pub(crate) bindings::kuid_t);
 
-impl Kuid {
-    /// Whether it stands for a user at all (`uid_valid`).
-    pub fn is_valid(self) -> bool {
-        self.0.val != INVALID_ID
-    }
-}
-
 impl PartialEq for Kuid {
     fn eq(&self, other: &Self) -> bool {
         self.0.val == other.0.val
@@ -45,13 +38,6 @@ impl Eq for Kuid {}
 /// A group of the kernel's (`kgid_t`).
 #[derive(Clone, Copy)]
 pub struct Kgid(pub(crate) bindings::kgid_t);
-
-impl Kgid {
-    /// Whether it stands for a group at all (`gid_valid`).
-    pub fn is_valid(self) -> bool {
-        self.0.val != INVALID_ID
-    }
-}
 
 impl PartialEq for Kgid {
     fn eq(&self, other: &Self) -> bool {
@@ -71,7 +57,8 @@ pub struct UserNamespace(Opaque<bindings::user_namespace>);
 
 // SAFETY: References can be dropped on any thread.
 unsafe impl Send for UserNamespace {}
-// SAFETY: The maps that the methods read are written once, before anyone uses the namespace by them.
+// SAFETY: The maps that the methods read are written once, before anyone uses the namespace by
+// them.
 unsafe impl Sync for UserNamespace {}
 
 // SAFETY: `get_user_ns` and `put_user_ns` count references.
@@ -107,7 +94,8 @@ impl UserNamespace {
         let cred = file.cred().as_ptr();
         // SAFETY: Credentials are not changed once a file has them.
         let ns = unsafe { (*cred).user_ns };
-        // SAFETY: Credentials hold a reference to their namespace, and the file holds the credentials.
+        // SAFETY: Credentials hold a reference to their namespace, and the file holds the
+        // credentials.
         unsafe { Self::from_raw(ns) }
     }
 
@@ -122,13 +110,13 @@ impl UserNamespace {
         unsafe { bindings::current_in_userns(self.as_ptr()) }
     }
 
-    /// The user that `uid` is here; not [valid](Kuid::is_valid) if there is none.
+    /// The user that `uid` is here; one that nobody is (`INVALID_UID`) if there is none.
     pub fn make_kuid(&self, uid: u32) -> Kuid {
         // SAFETY: By the type invariant.
         Kuid(unsafe { bindings::make_kuid(self.as_ptr(), uid) })
     }
 
-    /// The group that `gid` is here; not [valid](Kgid::is_valid) if there is none.
+    /// The group that `gid` is here; one that nobody is in (`INVALID_GID`) if there is none.
     pub fn make_kgid(&self, gid: u32) -> Kgid {
         // SAFETY: By the type invariant.
         Kgid(unsafe { bindings::make_kgid(self.as_ptr(), gid) })
@@ -209,7 +197,8 @@ pub fn current_ids() -> Ids {
     }
 }
 
-/// Whether the caller administers the system: has `CAP_SYS_ADMIN` in the first user namespace. Using it is audited.
+/// Whether the caller administers the system: has `CAP_SYS_ADMIN` in the first user namespace.
+/// Using it is audited.
 pub fn is_sys_admin() -> bool {
     // SAFETY: There are no requirements.
     unsafe { bindings::capable(bindings::CAP_SYS_ADMIN as c_int) }

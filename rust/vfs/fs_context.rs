@@ -89,7 +89,8 @@ impl<T: FileSystem> FsContext<T> {
         unsafe { (*self.as_ptr()).oldapi() }
     }
 
-    /// Says why the attempt fails: in the log of the context, which the mounter can read, or of the kernel.
+    /// Says why the attempt fails: in the log of the context, which the mounter can read, or of the
+    /// kernel.
     pub fn errorfc(&self, message: &CStr) {
         // SAFETY: By the type invariant; the message is copied.
         unsafe { bindings::errorfc_str(self.as_ptr(), message.as_char_ptr()) };
@@ -104,8 +105,9 @@ impl<T: FileSystem> FsContext<T> {
 
 /// What mount options are gathered in, from the first option to the superblock.
 pub trait Context<T: FileSystem<Context = Self>>: Sized + Send + 'static {
-    /// The options of a mount. `source` is not among them: it is understood everywhere. A remount changes none of them:
-    /// mount(2), which repeats them, passes over them, fsconfig(2) fails with `EINVAL`.
+    /// The options of a mount. `source` is not among them: it is understood everywhere. A remount
+    /// changes none of them: mount(2), which repeats them, passes over them, fsconfig(2) fails with
+    /// `EINVAL`.
     const PARAMS: &'static [Param<T>];
 
     /// Begins to mount or remount.
@@ -114,12 +116,13 @@ pub trait Context<T: FileSystem<Context = Self>>: Sized + Send + 'static {
     /// All options are there: checks them, and makes what the superblock carries.
     fn get_tree(&mut self, fc: &FsContext<T>) -> Result<T::SuperBlockInfo>;
 
-    /// Sets up the superblock, which is not visible to others yet, and makes its root. On an error all that was done
-    /// to the superblock is undone, but [`kill_begin`](crate::super_block::Operations::kill_begin) is not called.
+    /// Sets up the superblock, which is not visible to others yet, and makes its root. On an error
+    /// all that was done to the superblock is undone, without a call of
+    /// [`kill_begin`](crate::super_block::Operations::kill_begin).
     fn fill_super(&mut self, fc: &FsContext<T>, sb: NewSuperBlock<'_, T>) -> Result<Root<T>>;
 
-    /// Remounts. If it succeeds, the flags of the superblock become [`FsContext::sb_flags`], as far as
-    /// [`FsContext::sb_flags_mask`] says. `s_umount` is held for writing.
+    /// Remounts. If it succeeds, the flags of the superblock become [`FsContext::sb_flags`], as far
+    /// as [`FsContext::sb_flags_mask`] says. `s_umount` is held for writing.
     fn reconfigure(&mut self, fc: &FsContext<T>, sb: &SuperBlock<T>) -> Result;
 }
 
@@ -129,7 +132,8 @@ pub struct Param<T: FileSystem> {
     kind: Kind<T>,
 }
 
-/// What takes a value into the context. Fails with `EINVAL` if it is not acceptable, after saying why.
+/// What takes a value into the context. Fails with `EINVAL` if it is not acceptable, after saying
+/// why.
 type Setter<T, V> = fn(&mut <T as FileSystem>::Context, &FsContext<T>, V) -> Result;
 
 /// As [`Setter`], for a value that is borrowed.
@@ -294,7 +298,8 @@ impl<T: FileSystem> Table<T> {
         ..pin_init::zeroed()
     };
 
-    /// `file_system_type::parameters`: one for each option, then those that have no name, which end the table.
+    /// `file_system_type::parameters`: one for each option, then those that have no name, which end
+    /// the table.
     pub(crate) const PARAMETERS: &'static [bindings::fs_parameter_spec; MAX_PARAMS + 1] = &{
         let params = T::Context::PARAMS;
         assert!(params.len() <= MAX_PARAMS);
@@ -335,7 +340,8 @@ impl<T: FileSystem> Table<T> {
     ///
     /// `fc` must be a context of `T` after its `init_fs_context`.
     unsafe fn context<'a>(fc: *mut bindings::fs_context) -> &'a mut T::Context {
-        // SAFETY: `init_fs_context` made the data, `free` drops them, and no callback overlaps another's use of them.
+        // SAFETY: `init_fs_context` made the data, `free` drops them, and no callback overlaps
+        // another's use of them.
         unsafe { &mut *(*fc).fs_private.cast() }
     }
 
@@ -343,9 +349,11 @@ impl<T: FileSystem> Table<T> {
     ///
     /// `fc` must be a context of `T` whose end has come.
     unsafe extern "C" fn free(fc: *mut bindings::fs_context) {
-        // SAFETY: `fc` is valid; without private data it has no operations, thus does not come here.
+        // SAFETY: `fc` is valid; without private data it has no operations, thus does not come
+        // here.
         let context = unsafe { (*fc).fs_private };
-        // SAFETY: The data were made by `KBox::into_raw` in `init_fs_context`, and are not used again.
+        // SAFETY: The data were made by `KBox::into_raw` in `init_fs_context`, and are not used
+        // again.
         drop(unsafe { KBox::<T::Context>::from_raw(context.cast()) });
     }
 
@@ -400,8 +408,8 @@ impl<T: FileSystem> Table<T> {
             unsafe { (*fc).s_fs_info = info };
             // SAFETY: The callback is the one for this type.
             let ret = unsafe { bindings::get_tree_nodev(fc, Some(Self::fill_super)) };
-            // A superblock that was made has taken the information, and drops it in `kill_sb`, be it at once because
-            // `fill_super` failed. Otherwise it is still ours.
+            // A superblock that was made has taken the information, and drops it in `kill_sb`, be
+            // it at once because `fill_super` failed. Otherwise it is still ours.
             //
             // SAFETY: `fc` is valid, and nobody else uses it.
             let info = unsafe { core::mem::replace(&mut (*fc).s_fs_info, null_mut()) };
@@ -414,7 +422,8 @@ impl<T: FileSystem> Table<T> {
 
     /// # Safety
     ///
-    /// `sb` must be a new superblock of `T` that has taken over `s_fs_info`, `fc` the context it is made from.
+    /// `sb` must be a new superblock of `T` that has taken over `s_fs_info`, `fc` the context it is
+    /// made from.
     unsafe extern "C" fn fill_super(
         sb: *mut bindings::super_block,
         fc: *mut bindings::fs_context,

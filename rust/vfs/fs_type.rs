@@ -2,7 +2,8 @@
 
 //! Registration of filesystem types.
 //!
-//! C headers: [`include/linux/fs.h`](srctree/include/linux/fs.h), [`include/linux/slab.h`](srctree/include/linux/slab.h)
+//! C headers: [`include/linux/fs.h`](srctree/include/linux/fs.h),
+//! [`include/linux/slab.h`](srctree/include/linux/slab.h)
 
 use crate::{fs_context, inode::WithInfo, super_block, FileSystem};
 use core::{
@@ -43,7 +44,8 @@ impl<T: FileSystem> InodeCache<T> {
         const {
             assert!(size_of::<WithInfo<T>>() <= c_uint::MAX as usize);
         }
-        // Never merged with a cache of the same size: that it is empty when the module goes proves that nothing leaks.
+        // Never merged with a cache of the same size: that it is empty when the module goes proves
+        // that nothing leaks.
         let flags = bindings::SLAB_RECLAIM_ACCOUNT
             | bindings::SLAB_ACCOUNT
             | bindings::SLAB_HWCACHE_ALIGN
@@ -74,13 +76,15 @@ impl<T> Drop for InodeCache<T> {
     }
 }
 
-/// A filesystem type that is registered, so that it can be mounted; and the slab cache of its inodes.
+/// A filesystem type that is registered, so that it can be mounted; and the slab cache of its
+/// inodes.
 ///
 /// Belongs into the module's own structure: lockdep wants the lock classes in it to be static.
 ///
 /// # Invariants
 ///
-/// `fs_type` is registered, with the operations of `T`. `inode_cache` is there from before until after it is.
+/// `fs_type` is registered, with the operations of `T`. `inode_cache` is there from before until
+/// after it is.
 #[pin_data(PinnedDrop)]
 pub struct Registration<T: FileSystem> {
     #[pin]
@@ -105,7 +109,8 @@ impl<T: FileSystem> Registration<T> {
         ..pin_init::zeroed()
     };
 
-    /// Registers the type. May sleep. It can be mounted at once: what mounts need must be there before.
+    /// Registers the type. May sleep. It can be mounted at once: what mounts need must be there
+    /// before.
     ///
     /// # Errors
     ///
@@ -116,8 +121,8 @@ impl<T: FileSystem> Registration<T> {
             fs_type <- Opaque::try_ffi_init(|slot: *mut bindings::file_system_type| {
                 // SAFETY: `slot` is valid for writes.
                 unsafe { slot.write(Self::FS_TYPE) };
-                // SAFETY: The type is pinned, and unregistered before its memory goes. Both other fields are
-                // initialised, which is what the callbacks rely on.
+                // SAFETY: The type is pinned, and unregistered before its memory goes. The cache,
+                // on which the callbacks rely, is there already.
                 to_result(unsafe { bindings::register_filesystem(slot) })
             }),
         })
@@ -141,7 +146,8 @@ impl<T: FileSystem> Registration<T> {
 #[pinned_drop]
 impl<T: FileSystem> PinnedDrop for Registration<T> {
     fn drop(self: Pin<&mut Self>) {
-        // Mounts hold the module, so there are none. It only fails for a type that is not registered.
+        // Mounts hold the module, so there are none. It only fails for a type that is not
+        // registered.
         //
         // SAFETY: By the type invariant.
         let _ = unsafe { bindings::unregister_filesystem(self.fs_type.get()) };

@@ -20,7 +20,8 @@ pub struct Uint {
 }
 
 impl Uint {
-    /// A knob for the file `name`, which is `value` until it is set and then at least `min` and at most `max`.
+    /// A knob for the file `name`, which is `value` until it is set and then at least `min` and at
+    /// most `max`.
     pub const fn new(name: &'static CStr, value: u32, min: u32, max: u32) -> Self {
         Self {
             name,
@@ -68,7 +69,8 @@ unsafe impl Send for Registration {}
 unsafe impl Sync for Registration {}
 
 impl Registration {
-    /// Puts `knobs` into the directory `dir`, which is relative to `/proc/sys` and made if need be. May sleep.
+    /// Puts `knobs` into the directory `dir`, which is relative to `/proc/sys` and made if need be.
+    /// May sleep.
     ///
     /// # Errors
     ///
@@ -78,8 +80,9 @@ impl Registration {
         for knob in knobs {
             table.push(knob.entry(), GFP_KERNEL)?;
         }
-        // SAFETY: `dir` and what the table refers to are static; the table outlives the registration. The handler
-        // writes `value` and reads `min` and `max` as the `unsigned int` that they are, `value` like an atomic.
+        // SAFETY: `dir` and what the table refers to are static; the table outlives the
+        // registration. The handler writes `value` and reads `min` and `max` as the `unsigned int`
+        // that they are, `value` like an atomic.
         let header =
             unsafe { bindings::register_sysctl_sz(dir.as_char_ptr(), table.as_ptr(), table.len()) };
         // INVARIANT: Just made.
