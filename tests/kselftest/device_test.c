@@ -415,10 +415,10 @@ static ssize_t transfer(bool out, enum kind kind, char *map, size_t len)
 	return out ? writev(mock_dev, iov, n) : readv(mock_dev, iov, n);
 }
 
-/* Serves a whole file's READs out of such buffers: each request is read into a fresh one and answered from a fresh one. */
+/* Serves one request: it is read into a fresh buffer and, if it is a READ, answered from another. */
 static void serve_by(struct __test_metadata *_metadata, struct mock *m, enum kind kind)
 {
-	struct mock_request req = { .record = &m->record[MOCK_RECORDS - 1] };
+	struct mock_request req = { .record = &m->record[MOCK_RECORDS - 1] };	/* a spare one */
 	const struct fuse_read_in *in;
 	struct fuse_out_header *out;
 	char *request = new_buffer(kind), *reply = new_buffer(kind);

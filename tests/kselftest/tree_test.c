@@ -422,7 +422,7 @@ TEST_F_TIMEOUT(tree, others_refused, TEST_BOUND)
 	EXPECT_EQ(0U, mock_count(self->m, FUSE_LOOKUP));
 }
 
-/* default_permissions: the kernel checks modes itself, and asks the daemon with ACCESS or OPEN where it is not given. */
+/* default_permissions: the kernel checks modes itself; without it the daemon is asked. */
 static long open_as(struct mock *m, const void *path)
 {
 	int fd;
