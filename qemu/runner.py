@@ -113,7 +113,7 @@ def job_disk(args, token, where):
     return disk
 
 
-def accelerator(kernel, kvm):
+def accelerator(kvm):
     if kvm:
         return ["-accel", "kvm", "-cpu", "host", "-smp", "2"]
     # Nehalem has no ERMS/FSRM: with them the kernel copies by `rep movsb`, which
@@ -224,7 +224,7 @@ def locked(directory, flags=0):
 def scratch():
     """A directory for one run; also clears those of runs that were killed."""
     with contextlib.ExitStack() as stack:
-        with locked(BUILD): # a new directory is not taken for an old one before it is locked
+        with locked(BUILD):  # a new directory is not taken for an old one before it is locked
             for old in BUILD.glob("run-*"):
                 with contextlib.suppress(OSError), locked(old, fcntl.LOCK_NB):
                     shutil.rmtree(old)
@@ -263,7 +263,7 @@ def boot(args, env, accel, show=True):
                 overdue = time.monotonic() > deadline
                 time.sleep(0.02)
         finally:
-            qemu.terminate() # gives the terminal back as it was
+            qemu.terminate()  # gives the terminal back as it was
             try:
                 qemu.wait(5)
             except subprocess.TimeoutExpired:
@@ -297,21 +297,21 @@ def kvm_works(args, env):
         say("does KVM run this kernel? (a trial boot of at most 15 s)")
         trial = argparse.Namespace(kernel=args.kernel, deadline=15, module=[], share=[], icount=False, shell=False,
                                    name=f"kvm-{key}", command=["true"])
-        status, _ = boot(trial, env, accelerator(args.kernel, True), show=False)
+        status, _ = boot(trial, env, accelerator(kvm=True), show=False)
         answer.write_text("yes\n" if status == 0 else "no\n")
         say("KVM works" if status == 0 else "KVM does not: emulating (TCG)")
     return answer.read_text() == "yes\n"
 
 
 def main():
-    signal.signal(signal.SIGINT, signal.default_int_handler) # `run` had it ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # `run` had it ignored
     args = options()
     env = kernel_env(args.kernel)
     if args.icount:
         accel, how = ICOUNT, "TCG, icount"
     else:
         kvm = kvm_works(args, env)
-        accel, how = accelerator(args.kernel, kvm), "KVM" if kvm else "TCG, no usable KVM"
+        accel, how = accelerator(kvm), "KVM" if kvm else "TCG, no usable KVM"
     say(f"guest with kernel {env['KVER']} ({how}); log: build/log/{args.name}.log, .kernel.log")
     if args.shell:
         say("`exit` ends the guest; the module is loaded if one was given")
