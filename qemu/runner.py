@@ -125,7 +125,8 @@ ICOUNT = ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu",
 
 
 def qemu_command(kernel, env, disk, accel, log, shell):
-    append = "console=ttyS0 loglevel=8 oops=panic panic=-1 sysctl.kernel.hung_task_timeout_secs=60"
+    # An emulated timer may be late on a busy host; the kernel would take it for a broken one and panic.
+    append = "console=ttyS0 loglevel=8 oops=panic panic=-1 no_timer_check sysctl.kernel.hung_task_timeout_secs=60"
     memory = "3G" if kernel == "debug" else "2G"
     command = [
         "setpriv", "--pdeathsig", "KILL", "qemu-system-x86_64", *accel, "-m", memory,
