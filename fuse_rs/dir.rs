@@ -3,7 +3,6 @@
 //! Names and attributes: LOOKUP, GETATTR, ACCESS, READLINK, and how long the answers hold.
 
 use crate::{
-    iqueue::ForgetSlot,
     inode::{
         self,
         conn,
@@ -11,6 +10,7 @@ use crate::{
         INode,
         Reported, //
     },
+    iqueue::ForgetSlot,
     readdir,
     req::{
         Args,
@@ -181,11 +181,17 @@ fn stat(inode: &INode, stat: &mut Stat<'_, Fuse>, request_mask: u32, query: u32)
     stat.fill(inode, request_mask);
     let (mode, blksize) = inode::mode_and_blksize(inode);
     stat.set_mode(mode);
-    stat.set_blksize(match blksize.checked_ilog2() {
-        Some(bits) => 1 << bits,
-        None => 1 << inode.blkbits(),
-    });
+    let blkbits = blksize.checked_ilog2().unwrap_or(inode.blkbits());
+    stat.set_blksize(1u32.wrapping_shl(blkbits));
     Ok(())
+}
+
+/// As [`getattr`], unless the caller is in a path walk that must not sleep.
+fn getattr_for(inode: &INode, access: &Access<'_>) -> Result {
+    if access.is_rcu() {
+        return Err(ECHILD);
+    }
+    getattr(inode)
 }
 
 /// Checks whether the caller may do `access`.
@@ -195,60 +201,48 @@ fn permission(inode: &INode, access: &Access<'_>) -> Result {
     if !conn.allow_current_process() {
         return Err(EACCES);
     }
-    let exec = access.is_exec() && inode.file_type() == Some(FileType::Regular);
     let by_mode = conn.default_permissions();
-    let mut refreshed = false;
-    let mut refresh = || {
-        if access.is_rcu() {
-            return Err(ECHILD);
-        }
-        refreshed = true;
-        getattr(inode)
-    };
-    if (by_mode || exec) && inode::attr_is_over(inode) {
-        refresh()?;
+    let exec = access.is_exec() && inode.file_type() == Some(FileType::Regular);
+    let refreshed = (by_mode || exec) && inode::attr_is_over(inode);
+    if refreshed {
+        getattr_for(inode, access)?;
     }
     if by_mode {
-        match access.generic_permission(inode) {
+        return match access.generic_permission(inode) {
             // The attributes at hand may be older than a chmod at the server.
             Err(err) if err == EACCES && !refreshed => {
-                if access.is_rcu() {
-                    return Err(ECHILD);
-                }
-                getattr(inode)?;
+                getattr_for(inode, access)?;
                 access.generic_permission(inode)
             }
             result => result,
-        }
-    } else if access.is_ask() {
-        if access.is_rcu() {
-            return Err(ECHILD);
-        }
-        ask(inode, access.rwx())
-    } else if exec && inode.mode() & S_IXUGO == 0 {
+        };
+    }
+    if access.is_ask() {
+        return ask(inode, access);
+    }
+    // Whatever the server allows, what nobody may execute is no program.
+    if exec && inode.mode() & S_IXUGO == 0 {
         if !refreshed {
-            if access.is_rcu() {
-                return Err(ECHILD);
-            }
-            getattr(inode)?;
+            getattr_for(inode, access)?;
         }
         if inode.mode() & S_IXUGO == 0 {
             return Err(EACCES);
         }
-        Ok(())
-    } else {
-        Ok(())
     }
+    Ok(())
 }
 
-/// Asks the server whether the caller may read, write, execute (`rwx`). Sleeps.
-fn ask(inode: &INode, rwx: u32) -> Result {
+/// Asks the server whether the caller may read, write, execute.
+fn ask(inode: &INode, access: &Access<'_>) -> Result {
     let conn = conn(inode);
     if conn.no_access.get() {
         return Ok(());
     }
+    if access.is_rcu() {
+        return Err(ECHILD);
+    }
     let args = Args::new(Opcode::Access, nodeid(inode), conn.creds()?).arg(&AccessIn {
-        mask: rwx,
+        mask: access.rwx(),
         ..AccessIn::default()
     })?;
     match conn.chan().send(args) {
@@ -291,12 +285,7 @@ impl inode_ops::Operations for Dir {
         permission(inode, &access)
     }
 
-    fn getattr(
-        inode: &INode,
-        out: &mut Stat<'_, Fuse>,
-        request_mask: u32,
-        query: u32,
-    ) -> Result {
+    fn getattr(inode: &INode, out: &mut Stat<'_, Fuse>, request_mask: u32, query: u32) -> Result {
         stat(inode, out, request_mask, query)
     }
 }
@@ -312,12 +301,7 @@ impl inode_ops::Operations for NonDir {
         permission(inode, &access)
     }
 
-    fn getattr(
-        inode: &INode,
-        out: &mut Stat<'_, Fuse>,
-        request_mask: u32,
-        query: u32,
-    ) -> Result {
+    fn getattr(inode: &INode, out: &mut Stat<'_, Fuse>, request_mask: u32, query: u32) -> Result {
         stat(inode, out, request_mask, query)
     }
 }
@@ -332,18 +316,13 @@ impl inode_ops::Operations for Symlink {
     fn get_link(inode: &INode) -> Result<Link> {
         inode::check_good(inode)?;
         let conn = conn(inode);
-        let args = Args::new(Opcode::Readlink, nodeid(inode), conn.creds()?)
-            .sink(Sink::buffer(LINK_MAX)?);
+        let args =
+            Args::new(Opcode::Readlink, nodeid(inode), conn.creds()?).sink(Sink::buffer(LINK_MAX)?);
         let reply = conn.chan().send(args)?;
         Link::new(reply.bytes())
     }
 
-    fn getattr(
-        inode: &INode,
-        out: &mut Stat<'_, Fuse>,
-        request_mask: u32,
-        query: u32,
-    ) -> Result {
+    fn getattr(inode: &INode, out: &mut Stat<'_, Fuse>, request_mask: u32, query: u32) -> Result {
         stat(inode, out, request_mask, query)
     }
 }
@@ -354,12 +333,7 @@ struct Dentries;
 impl dentry::Operations for Dentries {
     type FileSystem = Fuse;
 
-    fn revalidate(
-        dir: &INode,
-        name: &[u8],
-        dentry: &DEntry,
-        flags: LookupFlags,
-    ) -> Result<bool> {
+    fn revalidate(dir: &INode, name: &[u8], dentry: &DEntry, flags: LookupFlags) -> Result<bool> {
         let inode = dentry.inode();
         if inode.is_some_and(inode::is_bad) {
             return Ok(false);

@@ -56,8 +56,7 @@ use vfs::{
 pub(crate) type File = vfs::file::File<Fuse>;
 
 pub(crate) const FOPS: file::Ops<Fuse> = file::Ops::new::<Regular>();
-pub(crate) const AOPS: address_space::Ops<Fuse> =
-    address_space::Ops::iomap_read::<read::Reader>();
+pub(crate) const AOPS: address_space::Ops<Fuse> = address_space::Ops::iomap_read::<read::Reader>();
 
 /// A file or directory that is open at the server.
 ///
@@ -154,9 +153,7 @@ pub(crate) fn open(inode: &INode, file: &File, is_dir: bool) -> Result<Arc<OpenF
             })?
             .sink(Sink::exactly(OpenOut::wire_size(conn.minor())));
         match conn.chan().send(args) {
-            Ok(reply) => {
-                Some(OpenOut::parse(reply.bytes(), conn.minor()).map_err(|_| EIO)?)
-            }
+            Ok(reply) => Some(OpenOut::parse(reply.bytes(), conn.minor()).map_err(|_| EIO)?),
             Err(err) if err == ENOSYS => {
                 unsupported.set();
                 None
@@ -196,7 +193,10 @@ impl file::Operations for Regular {
 
     fn open(inode: &INode, file: &File) -> Result<Arc<OpenFile>> {
         let open = open(inode, file, false)?;
-        if !open.open_flags.intersects(OpenFlags::KEEP_CACHE | OpenFlags::DIRECT_IO) {
+        if !open
+            .open_flags
+            .intersects(OpenFlags::KEEP_CACHE | OpenFlags::DIRECT_IO)
+        {
             // What another open file still maps stays.
             let _ = inode.mapping().invalidate_pages2();
         }
@@ -234,7 +234,10 @@ impl file::Operations for Regular {
     fn read_iter(mut kiocb: Kiocb<'_, Fuse>, iov: &mut IovIterDest<'_>) -> Result<usize> {
         let inode = kiocb.file().inode();
         inode::check_good(inode)?;
-        if open_file(kiocb.file())?.open_flags.contains(OpenFlags::DIRECT_IO) {
+        if open_file(kiocb.file())?
+            .open_flags
+            .contains(OpenFlags::DIRECT_IO)
+        {
             return read::direct(&mut kiocb, iov);
         }
         let end = kiocb.pos().saturating_add_unsigned(iov.len() as u64);

@@ -6,9 +6,10 @@
 //! gives back by FORGET when it evicts the inode.
 
 use crate::{
-    iqueue::ForgetSlot,
     conn::Conn,
-    dir, file,
+    dir,
+    file,
+    iqueue::ForgetSlot,
     super_block::Fuse, //
 };
 use fuse_abi::{
@@ -17,7 +18,8 @@ use fuse_abi::{
     ROOT_ID, //
 };
 use kernel::{
-    new_mutex, new_spinlock,
+    new_mutex,
+    new_spinlock,
     prelude::*,
     sync::{
         aref::ARef,
@@ -229,12 +231,7 @@ pub(crate) fn root(sb: &SuperBlock<Fuse>, rootmode: u32) -> Result<ARef<INode>> 
 }
 
 /// Gives a new inode its type, and the operations that go with it.
-fn set_up(
-    new: NewINode<Fuse>,
-    file_type: FileType,
-    generation: u32,
-    attr: &Attr,
-) -> ARef<INode> {
+fn set_up(new: NewINode<Fuse>, file_type: FileType, generation: u32, attr: &Attr) -> ARef<INode> {
     /// `S_NOATIME | S_NOCMTIME`: times are the server's.
     const FLAGS: u32 = 1 << 1 | 1 << 7;
 
@@ -298,7 +295,11 @@ pub(crate) fn change_attributes(inode: &INode, reported: &Reported<'_>) {
         state.mode = attr.mode as u16;
         state.blksize = attr.blksize;
         // Who may remove what from a directory is checked by the server, unless it leaves permissions to the VFS.
-        let hidden = if conn.default_permissions() { 0 } else { S_ISVTX };
+        let hidden = if conn.default_permissions() {
+            0
+        } else {
+            S_ISVTX
+        };
         inode.set_attributes(&Attributes {
             ino: attr.ino,
             mode: attr.mode as u16 & !hidden,

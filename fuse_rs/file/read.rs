@@ -61,7 +61,7 @@ pub(super) struct Batch {
 impl Batch {
     /// Takes on the range, or as much of it as the READ has room for; returns the rest. Sleeps.
     ///
-    /// A range without memory to note it is dropped, and so is an error for whoever waits for its folio.
+    /// A range that can't be noted, or is cut where its folio can't be, is dropped: an error for whoever waits for it.
     fn add(&mut self, mut range: ReadRange<Fuse>) -> Option<ReadRange<Fuse>> {
         let len = range.len() as u64;
         let room = self.gather.room(range.pos(), len);
@@ -71,10 +71,13 @@ impl Batch {
             // A folio is cut only if a READ of its own can't hold it.
             return Some(range);
         } else {
-            range.split_off(room as usize)
+            Some(range.split_off(room as usize)?)
         };
-        self.gather.add(range.pos(), range.len() as u64);
-        let _ = self.ranges.push(range, GFP_KERNEL);
+        let (pos, len) = (range.pos(), range.len() as u64);
+        // What is not noted is not asked for: the next range does not follow then, and goes into another READ.
+        if self.ranges.push(range, GFP_KERNEL).is_ok() {
+            self.gather.add(pos, len);
+        }
         rest
     }
 }
@@ -127,8 +130,8 @@ fn send(inode: &INode, chunk: Chunk, batch: Batch) -> Result {
         },
         GFP_KERNEL,
     )?;
-    let args = read_args(inode, Opcode::Read, &batch.open, chunk.pos, chunk.len)?
-        .sink(Sink::Folios(sink));
+    let args =
+        read_args(inode, Opcode::Read, &batch.open, chunk.pos, chunk.len)?.sink(Sink::Folios(sink));
     if conn.features().contains(InitFlags::ASYNC_READ) {
         let prepared = Chan::prepare_background(args, None)?;
         conn.chan().send_background(prepared);
@@ -243,10 +246,7 @@ pub(super) fn direct(kiocb: &mut Kiocb<'_, Fuse>, iov: &mut IovIterDest<'_>) -> 
 }
 
 /// Sends one READ; returns how many bytes it asked for and how many came. Sleeps.
-fn direct_once(
-    kiocb: &Kiocb<'_, Fuse>,
-    iov: &mut IovIterDest<'_>,
-) -> Result<(usize, usize)> {
+fn direct_once(kiocb: &Kiocb<'_, Fuse>, iov: &mut IovIterDest<'_>) -> Result<(usize, usize)> {
     let file = kiocb.file();
     let inode = file.inode();
     let pos = u64::try_from(kiocb.pos()).map_err(|_| EINVAL)?;

@@ -84,9 +84,7 @@ impl<'a, T: FileSystem> Stat<'a, T> {
     /// Fills in what the VFS knows of `inode`. `request_mask` is the caller's, `STATX_*`.
     pub fn fill(&mut self, inode: &INode<T>, request_mask: u32) {
         // SAFETY: All are valid; `idmap` by the contract of `new`.
-        unsafe {
-            bindings::generic_fillattr(self.idmap, request_mask, inode.as_ptr(), self.stat)
-        };
+        unsafe { bindings::generic_fillattr(self.idmap, request_mask, inode.as_ptr(), self.stat) };
     }
 
     /// Sets the device number alone, for a caller who may know no more.

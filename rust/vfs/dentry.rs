@@ -226,7 +226,10 @@ pub trait Operations {
 }
 
 /// A table of dentry operations for the filesystem `T`.
-pub struct Ops<T: FileSystem>(pub(crate) *const bindings::dentry_operations, PhantomData<T>);
+pub struct Ops<T: FileSystem>(
+    pub(crate) *const bindings::dentry_operations,
+    PhantomData<T>,
+);
 
 impl<T: FileSystem> Ops<T> {
     /// The table of `O`.

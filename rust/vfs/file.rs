@@ -54,7 +54,9 @@ impl<T: FileSystem> File<T> {
     /// Makes it a file that can't be seeked, nor read at a position (`nonseekable_open`). For use in `open`.
     pub fn set_nonseekable(&self) {
         // SAFETY: The file is valid and not visible to others yet. The call always succeeds.
-        unsafe { bindings::nonseekable_open(bindings::file_inode(self.0.as_ptr()), self.0.as_ptr()) };
+        unsafe {
+            bindings::nonseekable_open(bindings::file_inode(self.0.as_ptr()), self.0.as_ptr())
+        };
     }
 
     /// Makes it a file without position (`stream_open`). For use in `open`.
@@ -160,10 +162,7 @@ pub trait Operations {
     }
 
     /// Reads from the file. May sleep.
-    fn read_iter(
-        _kiocb: Kiocb<'_, Self::FileSystem>,
-        _iov: &mut IovIterDest<'_>,
-    ) -> Result<usize> {
+    fn read_iter(_kiocb: Kiocb<'_, Self::FileSystem>, _iov: &mut IovIterDest<'_>) -> Result<usize> {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -197,7 +196,11 @@ impl<O: Operations> Table<O> {
         owner: this_module::<<O::FileSystem as FileSystem>::OwnerModule>().as_ptr(),
         open: Some(Self::open),
         release: Some(Self::release),
-        flush: if O::HAS_FLUSH { Some(Self::flush) } else { None },
+        flush: if O::HAS_FLUSH {
+            Some(Self::flush)
+        } else {
+            None
+        },
         llseek: Some(bindings::generic_file_llseek),
         read_iter: if O::HAS_READ_ITER {
             Some(Self::read_iter)
@@ -263,9 +266,8 @@ impl<O: Operations> Table<O> {
         file: *mut bindings::file,
     ) -> kernel::ffi::c_int {
         // SAFETY: `open` stored it, and this is the last use.
-        let info = unsafe {
-            <O::FileSystem as FileSystem>::FileInfo::from_foreign((*file).private_data)
-        };
+        let info =
+            unsafe { <O::FileSystem as FileSystem>::FileInfo::from_foreign((*file).private_data) };
         // SAFETY: By the function's contract.
         let inode = unsafe { INode::from_raw(inode) };
         // SAFETY: By the function's contract.

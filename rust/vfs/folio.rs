@@ -75,9 +75,7 @@ impl Folio {
     ) -> usize {
         let len = self.clamp(offset, len);
         // SAFETY: The range is within the folio, which is referenced.
-        unsafe {
-            bindings::copy_folio_from_iter_nofault(self.as_ptr(), offset, len, from.as_raw())
-        }
+        unsafe { bindings::copy_folio_from_iter_nofault(self.as_ptr(), offset, len, from.as_raw()) }
     }
 
     /// Zeroes up to `len` bytes at `offset`.

@@ -196,7 +196,8 @@ impl<T: FileSystem> INode<T> {
     /// Callers exclude each other. The file type does not change.
     pub fn set_attributes(&self, attr: &Attributes) {
         let inode = self.as_ptr();
-        let mode = (self.mode() & bindings::S_IFMT as u16) | (attr.mode & !(bindings::S_IFMT as u16));
+        let mode =
+            (self.mode() & bindings::S_IFMT as u16) | (attr.mode & !(bindings::S_IFMT as u16));
         let user_ns = self.super_block().user_ns();
 
         // SAFETY: The inode is valid.
@@ -334,9 +335,10 @@ impl<T: FileSystem> NewINode<T> {
         // SAFETY: The inode is not visible to others yet.
         let mode = unsafe { (*self.as_ptr()).i_mode };
         // SAFETY: As above.
-        unsafe { bindings::init_special_inode(self.as_ptr(), mode, bindings::new_decode_dev(rdev)) };
+        unsafe {
+            bindings::init_special_inode(self.as_ptr(), mode, bindings::new_decode_dev(rdev))
+        };
     }
-
 }
 
 impl<T: FileSystem> Deref for NewINode<T> {

@@ -79,9 +79,9 @@ impl<T: FileSystem> ReadRange<T> {
     /// iomap keeps the state of a folio by blocks: nothing is cut off, and none returned, unless `at` is on a block
     /// boundary within the range.
     pub fn split_off(&mut self, at: usize) -> Option<Self> {
-        let block = 1usize << self.inode().blkbits();
         let offset = self.offset.checked_add(at)?;
-        if at == 0 || at >= self.len || offset & (block - 1) != 0 {
+        let rest = self.len.checked_sub(at)?;
+        if at == 0 || rest == 0 || offset.trailing_zeros() < self.inode().blkbits() {
             return None;
         }
         // INVARIANT: The two parts are what the one range was. The folio has more than one block, so iomap counts
@@ -89,7 +89,7 @@ impl<T: FileSystem> ReadRange<T> {
         let rest = Self {
             folio: self.folio.clone(),
             offset,
-            len: self.len - at,
+            len: rest,
             _fs: PhantomData,
         };
         self.len = at;
@@ -254,7 +254,7 @@ impl<O: ReadOps> ReadTable<O> {
         // INVARIANT: Returning 0 makes iomap count `len` bytes from `pos` on, which lie in the folio.
         let range = ReadRange {
             folio: folio.into(),
-            offset: (pos - folio.pos()) as usize,
+            offset: pos.wrapping_sub(folio.pos()) as usize,
             len,
             _fs: PhantomData,
         };
