@@ -80,8 +80,8 @@ struct Entry {
 ///
 /// # Errors
 ///
-/// `ENAMETOOLONG`, what the server answers, and those of the transport. `ENOENT` also stands for the answer that there is
-/// no such file, of which the server does not say how long it holds.
+/// `ENAMETOOLONG`, what the server answers, and those of the transport. `ENOENT` also stands for
+/// the answer that there is no such file, of which the server does not say how long it holds.
 fn lookup(dir: &INode, name: &[u8]) -> Result<Entry> {
     let conn = conn(dir);
     let creds = conn.creds()?;
@@ -126,7 +126,8 @@ fn entry_inode(
 ///
 /// # Errors
 ///
-/// What the server answers, and those of the transport. `EIO` if the answer can't be: the inode is bad then.
+/// What the server answers, and those of the transport. `EIO` if the answer can't be: the inode is
+/// bad then.
 pub(crate) fn getattr(inode: &INode) -> Result {
     let conn = conn(inode);
     let creds = conn.creds()?;

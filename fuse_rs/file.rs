@@ -60,9 +60,9 @@ pub(crate) const AOPS: address_space::Ops<Fuse> = address_space::Ops::iomap_read
 
 /// A file or directory that is open at the server.
 ///
-/// Shared by the VFS's open file and the reads in flight. RELEASE is sent when the last of them is gone; the memory for it,
-/// and a reference to the inode, are held from the start, so that a read that ends is never the last to hold the inode
-/// while other pages of it are being read.
+/// Shared by the VFS's open file and the reads in flight. RELEASE is sent when the last of them is
+/// gone; the memory for it, and a reference to the inode, are held from the start, so that a read
+/// that ends is never the last to hold the inode while other pages of it are being read.
 pub(crate) struct OpenFile {
     chan: Arc<Chan>,
     fh: u64,

@@ -2,8 +2,8 @@
 
 //! Inodes: identity, attributes and how long they hold, lookup counts.
 //!
-//! A node ID names an inode at the server. Each reply that hands one out adds to the count of lookups that the client
-//! gives back by FORGET when it evicts the inode.
+//! A node ID names an inode at the server. Each reply that hands one out adds to the count of
+//! lookups that the client gives back by FORGET when it evicts the inode.
 
 use crate::{
     conn::Conn,
@@ -61,7 +61,8 @@ const S_ISVTX: u16 = 0o1000;
 pub(crate) struct InodeInfo {
     /// The server's name of the inode; set when the inode is hashed.
     nodeid: Atomic<u64>,
-    /// The server reused the node ID for another file, or said what can't be: all that is done to the inode fails.
+    /// The server reused the node ID for another file, or said what can't be: all that is done to
+    /// the inode fails.
     bad: Atomic<bool>,
     #[pin]
     state: SpinLock<State>,
@@ -78,7 +79,8 @@ struct State {
     forget: Option<ForgetSlot>,
     /// Tick until which the attributes hold.
     attr_deadline: u64,
-    /// Newer than the answers to all requests that were sent before it was taken from the connection's counter.
+    /// Newer than the answers to all requests that were sent before it was taken from the
+    /// connection's counter.
     attr_version: u64,
     /// The mode as the server has it: the VFS's may lack the sticky bit.
     mode: u16,
@@ -171,7 +173,8 @@ pub(crate) struct Reported<'a> {
     pub(crate) attr: &'a Attr,
     /// Tick until which it holds.
     pub(crate) deadline: u64,
-    /// [`Conn::attr_version`] before the request was sent; 0 lets the answer win over all that is known.
+    /// [`Conn::attr_version`] before the request was sent; 0 lets the answer win over all that is
+    /// known.
     pub(crate) version: u64,
 }
 
@@ -278,7 +281,8 @@ pub(crate) fn evict(inode: Evicted<'_, Fuse>) {
     }
 }
 
-/// Takes over attributes from the server, unless what is known is newer. Drops cached data that is older. Sleeps.
+/// Takes over attributes from the server, unless what is known is newer. Drops cached data that is
+/// older. Sleeps.
 pub(crate) fn change_attributes(inode: &INode, reported: &Reported<'_>) {
     let conn = conn(inode);
     let attr = reported.attr;
@@ -294,7 +298,8 @@ pub(crate) fn change_attributes(inode: &INode, reported: &Reported<'_>) {
         state.attr_deadline = reported.deadline;
         state.mode = attr.mode as u16;
         state.blksize = attr.blksize;
-        // Who may remove what from a directory is checked by the server, unless it leaves permissions to the VFS.
+        // Who may remove what from a directory is checked by the server, unless it leaves
+        // permissions to the VFS.
         let hidden = if conn.default_permissions() {
             0
         } else {
@@ -317,14 +322,14 @@ pub(crate) fn change_attributes(inode: &INode, reported: &Reported<'_>) {
     };
     if inode.file_type() == Some(FileType::Regular) && old_size != size {
         inode.truncate_pagecache(size);
-        // What was cached under another size is not what the file holds now. A page that can't be dropped is in
-        // use by a mapping, which sees the old data until it lets go of it.
+        // What was cached under another size is not what the file holds now. A page that can't be
+        // dropped is in use by a mapping, which sees the old data until it lets go of it.
         let _ = inode.mapping().invalidate_pages2();
     }
 }
 
-/// A READ that was sent at `version` got less than it asked for: the file ends at `size`, if it still is longer here
-/// and nothing newer is known.
+/// A READ that was sent at `version` got less than it asked for: the file ends at `size`, if it
+/// still is longer here and nothing newer is known.
 pub(crate) fn shrink(inode: &INode, size: u64, version: u64) {
     let Ok(size) = i64::try_from(size) else {
         return;
@@ -347,7 +352,8 @@ pub(crate) fn mode_and_blksize(inode: &INode) -> (u16, u32) {
     (state.mode, state.blksize)
 }
 
-/// Runs `op`, which sends LOOKUP or READDIR for a directory, alone if the server wants it so. Sleeps.
+/// Runs `op`, which sends LOOKUP or READDIR for a directory, alone if the server wants it so.
+/// Sleeps.
 pub(crate) fn with_dirops<R>(dir: &INode, op: impl FnOnce() -> R) -> R {
     let _guard = (!conn(dir)
         .features()

@@ -12,7 +12,8 @@
 //!
 //! # Lock order
 //!
-//! [`Iqueue`](crate::iqueue::Iqueue), [`Pqueue`](crate::pqueue::Pqueue), [`Request`]. Completions run without locks.
+//! [`Iqueue`](crate::iqueue::Iqueue), [`Pqueue`](crate::pqueue::Pqueue), [`Request`]. Completions
+//! run without locks.
 
 use core::mem;
 use core::pin::Pin;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Reading data: into the page cache by iomap, as many folios a READ as the limits allow, and past the page cache.
+//! Reading data: into the page cache by iomap, as many folios a READ as the limits allow, and past
+//! the page cache.
 
 use super::{
     open_file,
@@ -61,7 +62,8 @@ pub(super) struct Batch {
 impl Batch {
     /// Takes on the range, or as much of it as the READ has room for; returns the rest. Sleeps.
     ///
-    /// A range that can't be noted, or is cut where its folio can't be, is dropped: an error for whoever waits for it.
+    /// A range that can't be noted, or is cut where its folio can't be, is dropped: an error for
+    /// whoever waits for it.
     fn add(&mut self, mut range: ReadRange<Fuse>) -> Option<ReadRange<Fuse>> {
         let len = range.len() as u64;
         let room = self.gather.room(range.pos(), len);
@@ -74,7 +76,8 @@ impl Batch {
             Some(range.split_off(room as usize)?)
         };
         let (pos, len) = (range.pos(), range.len() as u64);
-        // What is not noted is not asked for: the next range does not follow then, and goes into another READ.
+        // What is not noted is not asked for: the next range does not follow then, and goes into
+        // another READ.
         if self.ranges.push(range, GFP_KERNEL).is_ok() {
             self.gather.add(pos, len);
         }
@@ -112,12 +115,14 @@ impl ReadOps for Reader {
         let Some(chunk) = batch.gather.finish() else {
             return;
         };
-        // The ranges of a READ that could not be sent are dropped by now: whoever waits for them gets the error.
+        // The ranges of a READ that could not be sent are dropped by now: whoever waits for them
+        // gets the error.
         let _ = send(inode, chunk, batch);
     }
 }
 
-/// Sends a READ for what was gathered; waits for the answer if the server wants READs of one file one by one. Sleeps.
+/// Sends a READ for what was gathered; waits for the answer if the server wants READs of one file
+/// one by one. Sleeps.
 fn send(inode: &INode, chunk: Chunk, batch: Batch) -> Result {
     let conn = conn(inode);
     let sink = KBox::new(
@@ -223,7 +228,8 @@ impl FolioSink for ReadSink {
     }
 }
 
-/// Reads past the page cache, for files that the server does not want cached (`FOPEN_DIRECT_IO`). Sleeps.
+/// Reads past the page cache, for files that the server does not want cached (`FOPEN_DIRECT_IO`).
+/// Sleeps.
 ///
 /// Ends at the first answer that is shorter than asked for.
 pub(super) fn direct(kiocb: &mut Kiocb<'_, Fuse>, iov: &mut IovIterDest<'_>) -> Result<usize> {

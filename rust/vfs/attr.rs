@@ -59,7 +59,8 @@ impl FileType {
     }
 }
 
-/// What `stat` is to show, wrapping `struct kstat`, for a caller who sees the mount through an idmap.
+/// What `stat` is to show, wrapping `struct kstat`, for a caller who sees the mount through an
+/// idmap.
 pub struct Stat<'a, T: FileSystem> {
     stat: &'a mut bindings::kstat,
     idmap: *mut bindings::mnt_idmap,

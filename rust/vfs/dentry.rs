@@ -73,8 +73,8 @@ impl<T: FileSystem> DEntry<T> {
     pub fn inode(&self) -> Option<&INode<T>> {
         // SAFETY: The dentry is valid.
         let inode = unsafe { bindings::d_inode_rcu(self.as_ptr()) };
-        // SAFETY: The inode of a dentry of `T` is of `T`; path walks under RCU find it there until a
-        // grace period after it left the dentry, others hold the dentry.
+        // SAFETY: The inode of a dentry of `T` is of `T`; path walks under RCU find it there until
+        // a grace period after it left the dentry, others hold the dentry.
         (!inode.is_null()).then(|| unsafe { INode::from_raw(inode) })
     }
 
@@ -138,8 +138,8 @@ impl<'a, T: FileSystem> Lookup<'a, T> {
     ///
     /// # Errors
     ///
-    /// Those of `d_splice_alias`, e.g. `ELOOP` when a directory would be its own ancestor. The inode's
-    /// reference is gone then too.
+    /// Those of `d_splice_alias`, e.g. `ELOOP` when a directory would be its own ancestor. The
+    /// inode's reference is gone then too.
     pub fn splice_alias(self, inode: Option<ARef<INode<T>>>) -> Result<Spliced<'a, T>> {
         let inode = inode.map_or(core::ptr::null_mut(), |inode| {
             ARef::into_raw(inode).cast().as_ptr()
@@ -208,7 +208,8 @@ pub trait Operations {
     /// The filesystem that they are for.
     type FileSystem: FileSystem;
 
-    /// Whether the dentry still says the truth. `name` is the name that was walked, in `dir`. May sleep.
+    /// Whether the dentry still says the truth. `name` is the name that was walked, in `dir`. May
+    /// sleep.
     ///
     /// # Errors
     ///
@@ -220,8 +221,8 @@ pub trait Operations {
         flags: LookupFlags,
     ) -> Result<bool>;
 
-    /// As [`revalidate`](Self::revalidate), in a walk under RCU: must not sleep. `false` makes the walk ask again
-    /// by [`revalidate`](Self::revalidate).
+    /// As [`revalidate`](Self::revalidate), in a walk under RCU: must not sleep. `false` makes the
+    /// walk ask again by [`revalidate`](Self::revalidate).
     fn revalidate_rcu(dentry: &DEntry<Self::FileSystem>, flags: LookupFlags) -> bool;
 }
 

@@ -51,7 +51,8 @@ impl<T: FileSystem> File<T> {
         unsafe { INode::from_raw(inode) }
     }
 
-    /// Makes it a file that can't be seeked, nor read at a position (`nonseekable_open`). For use in `open`.
+    /// Makes it a file that can't be seeked, nor read at a position (`nonseekable_open`). For use
+    /// in `open`.
     pub fn set_nonseekable(&self) {
         // SAFETY: The file is valid and not visible to others yet. The call always succeeds.
         unsafe {
@@ -65,7 +66,8 @@ impl<T: FileSystem> File<T> {
         unsafe { bindings::stream_open(bindings::file_inode(self.0.as_ptr()), self.0.as_ptr()) };
     }
 
-    /// What `open` returned; none while the file is not open yet, or for one of a type that has no `open` here.
+    /// What `open` returned; none while the file is not open yet, or for one of a type that has no
+    /// `open` here.
     pub fn info(&self) -> Option<<T::FileInfo as ForeignOwnable>::Borrowed<'_>> {
         // SAFETY: The field is fixed between open and release.
         let info = unsafe { (*self.0.as_ptr()).private_data };
@@ -139,8 +141,8 @@ pub trait Operations {
     /// The filesystem that they are for.
     type FileSystem: FileSystem;
 
-    /// The type of file that they are for: what reads a regular file from the page cache, maps, splices and
-    /// seeks in it comes from the VFS.
+    /// The type of file that they are for: what reads a regular file from the page cache, maps,
+    /// splices and seeks in it comes from the VFS.
     const FILE_TYPE: FileType;
 
     /// Opens the file. May sleep.
@@ -166,7 +168,8 @@ pub trait Operations {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// The file is about to be mapped from its page cache, read-only. Sleeps; memory management locks are held.
+    /// The file is about to be mapped from its page cache, read-only. Sleeps; memory management
+    /// locks are held.
     fn mmap(_file: &File<Self::FileSystem>, _shared: bool) -> Result {
         Ok(())
     }

@@ -18,7 +18,8 @@ use kernel::{
 #[repr(transparent)]
 pub struct Folio(Opaque<bindings::folio>);
 
-// SAFETY: Folios are shared between threads; the methods only copy, and read what is fixed while referenced.
+// SAFETY: Folios are shared between threads; the methods only copy, and read what is fixed while
+// referenced.
 unsafe impl Send for Folio {}
 // SAFETY: As above.
 unsafe impl Sync for Folio {}
@@ -63,10 +64,11 @@ impl Folio {
         unsafe { bindings::folio_pos(self.as_ptr()) }
     }
 
-    /// Copies up to `len` bytes of user memory to `offset`, page faults disabled: it never sleeps for user memory.
+    /// Copies up to `len` bytes of user memory to `offset`, page faults disabled: it never sleeps
+    /// for user memory.
     ///
-    /// Returns the bytes copied, by which `from` moved on; fewer than asked for mean that the next ones of user
-    /// memory are not present, or that `from` is at its end.
+    /// Returns the bytes copied, by which `from` moved on; fewer than asked for mean that the next
+    /// ones of user memory are not present, or that `from` is at its end.
     pub(crate) fn copy_from_iter_nofault(
         &self,
         offset: usize,

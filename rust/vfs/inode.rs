@@ -28,8 +28,8 @@ use kernel::{
 ///
 /// # Invariants
 ///
-/// The inode was allocated by the [`Registration`](crate::fs_type::Registration) of `T`: it is embedded in a
-/// [`WithInfo<T>`] whose `info` is initialised.
+/// The inode was allocated by the [`Registration`](crate::fs_type::Registration) of `T`: it is
+/// embedded in a [`WithInfo<T>`] whose `info` is initialised.
 #[repr(transparent)]
 pub struct INode<T: FileSystem>(Opaque<bindings::inode>, PhantomData<fn() -> T>);
 
@@ -91,8 +91,8 @@ impl<T: FileSystem> WithInfo<T> {
     pub(crate) unsafe fn init(object: *mut Self) -> Result<*mut bindings::inode> {
         // SAFETY: `object` is a valid allocation.
         let info = unsafe { addr_of_mut!((*object).info) };
-        // SAFETY: The object is unused, so `info` is free to be initialised, and slab objects do not
-        // move. On an error nothing is left initialised.
+        // SAFETY: The object is unused, so `info` is free to be initialised, and slab objects do
+        // not move. On an error nothing is left initialised.
         unsafe { pin_init::PinInit::__init(T::new_inode_info(), info.cast()) }?;
         // SAFETY: `object` is a valid allocation.
         Ok(Opaque::cast_into(unsafe { addr_of!((*object).inode) }))
@@ -108,7 +108,8 @@ impl<T: FileSystem> WithInfo<T> {
         let object = unsafe { Self::of(inode) };
         // SAFETY: The information was initialised when the inode was allocated, and nobody uses it.
         unsafe { (*object).info.assume_init_drop() };
-        // The superblock, and with it the way to the cache, may be gone by now: let the allocator find it.
+        // The superblock, and with it the way to the cache, may be gone by now: let the allocator
+        // find it.
         //
         // SAFETY: The object came from a slab cache, whose objects `kfree` takes too.
         unsafe { bindings::kfree(object.cast()) };
@@ -134,7 +135,8 @@ impl<T: FileSystem> INode<T> {
     pub fn info(&self) -> &T::InodeInfo {
         // SAFETY: By the type invariant.
         let object = unsafe { WithInfo::<T>::of(self.as_ptr()) };
-        // SAFETY: By the type invariant the information is initialised; it lives as long as the inode.
+        // SAFETY: By the type invariant the information is initialised; it lives as long as the
+        // inode.
         unsafe { (*object).info.assume_init_ref() }
     }
 
@@ -353,7 +355,8 @@ impl<T: FileSystem> Drop for NewINode<T> {
     fn drop(&mut self) {
         // SAFETY: `self` is being dropped, so the reference is taken once.
         let inode = ARef::into_raw(unsafe { ManuallyDrop::take(&mut self.0) });
-        // SAFETY: By the type invariant; wakes those that wait for the inode, and drops the reference.
+        // SAFETY: By the type invariant; wakes those that wait for the inode, and drops the
+        // reference.
         unsafe { bindings::iget_failed(inode.as_ptr().cast()) };
     }
 }

@@ -44,8 +44,8 @@ impl Access<'_> {
         self.has(bindings::MAY_ACCESS | bindings::MAY_CHDIR)
     }
 
-    /// Whether the caller is in a path walk under RCU: the check must not sleep and answers `ECHILD` if it would
-    /// have to.
+    /// Whether the caller is in a path walk under RCU: the check must not sleep and answers
+    /// `ECHILD` if it would have to.
     pub fn is_rcu(&self) -> bool {
         self.has(bindings::MAY_NOT_BLOCK)
     }
@@ -151,7 +151,8 @@ impl<O: Operations> Table<O> {
 
     /// # Safety
     ///
-    /// `dir` must be a directory of the filesystem and `dentry` a dentry in it that is being looked up.
+    /// `dir` must be a directory of the filesystem and `dentry` a dentry in it that is being looked
+    /// up.
     unsafe extern "C" fn lookup(
         dir: *mut bindings::inode,
         dentry: *mut bindings::dentry,
@@ -171,8 +172,8 @@ impl<O: Operations> Table<O> {
 
     /// # Safety
     ///
-    /// `inode` must be a symbolic link of the filesystem, `done` valid; without `dentry` the caller is in an RCU
-    /// read-side critical section.
+    /// `inode` must be a symbolic link of the filesystem, `done` valid; without `dentry` the caller
+    /// is in an RCU read-side critical section.
     unsafe extern "C" fn get_link(
         dentry: *mut bindings::dentry,
         inode: *mut bindings::inode,

@@ -2,8 +2,9 @@
 
 //! Reading the page cache through iomap, for filesystems that get their data by requests.
 //!
-//! iomap finds out which blocks of a folio are to be read and keeps the state of folios that are larger than a
-//! block. What remains for the filesystem is to gather the ranges into requests and to finish each range.
+//! iomap finds out which blocks of a folio are to be read and keeps the state of folios that are
+//! larger than a block. What remains for the filesystem is to gather the ranges into requests and
+//! to finish each range.
 //!
 //! C header: [`include/linux/iomap.h`](srctree/include/linux/iomap.h)
 
@@ -22,13 +23,13 @@ use kernel::{
 
 /// A range of a locked folio that is to be read.
 ///
-/// While it exists the folio stays locked and thereby in its mapping. Dropping it ends the read with an error;
-/// [`finish`](Self::finish) ends it with success. Either may happen in any context.
+/// While it exists the folio stays locked and thereby in its mapping. Dropping it ends the read
+/// with an error; [`finish`](Self::finish) ends it with success. Either may happen in any context.
 ///
 /// # Invariants
 ///
-/// iomap counts `len` bytes of the folio as being read on behalf of this object, and `offset + len` is at most
-/// the folio's size. The folio is locked, in the page cache of an inode of `T`.
+/// iomap counts `len` bytes of the folio as being read on behalf of this object, and `offset + len`
+/// is at most the folio's size. The folio is locked, in the page cache of an inode of `T`.
 pub struct ReadRange<T: FileSystem> {
     folio: ARef<Folio>,
     offset: usize,
@@ -76,16 +77,16 @@ impl<T: FileSystem> ReadRange<T> {
 
     /// Cuts off what is from `at` on, so that the two parts can be read by different requests.
     ///
-    /// iomap keeps the state of a folio by blocks: nothing is cut off, and none returned, unless `at` is on a block
-    /// boundary within the range.
+    /// iomap keeps the state of a folio by blocks: nothing is cut off, and none returned, unless
+    /// `at` is on a block boundary within the range.
     pub fn split_off(&mut self, at: usize) -> Option<Self> {
         let offset = self.offset.checked_add(at)?;
         let rest = self.len.checked_sub(at)?;
         if at == 0 || rest == 0 || offset.trailing_zeros() < self.inode().blkbits() {
             return None;
         }
-        // INVARIANT: The two parts are what the one range was. The folio has more than one block, so iomap counts
-        // its bytes, and not the folio as a whole.
+        // INVARIANT: The two parts are what the one range was. The folio has more than one block,
+        // so iomap counts its bytes, and not the folio as a whole.
         let rest = Self {
             folio: self.folio.clone(),
             offset,
@@ -124,8 +125,8 @@ pub trait ReadOps {
     /// What one read request is gathered in.
     type Batch;
 
-    /// Takes on a range: adds it to the batch, or submits the batch and begins a new one. Ranges come in
-    /// ascending order. May sleep. A range that can't be read is dropped.
+    /// Takes on a range: adds it to the batch, or submits the batch and begins a new one. Ranges
+    /// come in ascending order. May sleep. A range that can't be read is dropped.
     ///
     /// `file` is the open file that the read is for, if there is one.
     fn read_range(
@@ -251,7 +252,8 @@ impl<O: ReadOps> ReadTable<O> {
         let context = unsafe { &mut *(*ctx).read_ctx.cast::<ReadContext<O>>() };
         // SAFETY: A file that came with the read is open during it.
         let file = (!context.file.is_null()).then(|| unsafe { File::from_raw(context.file) });
-        // INVARIANT: Returning 0 makes iomap count `len` bytes from `pos` on, which lie in the folio.
+        // INVARIANT: Returning 0 makes iomap count `len` bytes from `pos` on, which lie in the
+        // folio.
         let range = ReadRange {
             folio: folio.into(),
             offset: pos.wrapping_sub(folio.pos()) as usize,

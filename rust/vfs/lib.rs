@@ -40,18 +40,20 @@ const __LOG_PREFIX: &[u8] = b"fuse_rs\0";
 
 /// A filesystem: the types that hang off its superblocks, inodes and open files.
 ///
-/// A pointer to one of these objects is typed by its filesystem (`INode<T>`, `SuperBlock<T>`), and the
-/// operation tables of `T` are only ever attached to objects of `T`. That is what makes the private
-/// data behind such a pointer of a known type.
+/// A pointer to one of these objects is typed by its filesystem (`INode<T>`, `SuperBlock<T>`), and
+/// the operation tables of `T` are only ever attached to objects of `T`. That is what makes the
+/// private data behind such a pointer of a known type.
 pub trait FileSystem: Sized + 'static {
-    /// The module that implements the filesystem; it stays loaded while a mount or an open file exists.
+    /// The module that implements the filesystem; it stays loaded while a mount or an open file
+    /// exists.
     type OwnerModule: kernel::ModuleMetadata;
 
-    /// What `super_block::s_fs_info` points at, from [`fs_context::Context::get_tree`] to the end of the superblock.
+    /// What `super_block::s_fs_info` points at, from [`fs_context::Context::get_tree`] to the end
+    /// of the superblock.
     type SuperBlockInfo: ForeignOwnable + Send + Sync;
 
-    /// What is embedded in each inode's slab object. It is dropped after a grace period, in a context
-    /// that must not sleep, as path walks under RCU may still look at it until then.
+    /// What is embedded in each inode's slab object. It is dropped after a grace period, in a
+    /// context that must not sleep, as path walks under RCU may still look at it until then.
     type InodeInfo: Send + Sync;
 
     /// What `file::private_data` points at between open and release.

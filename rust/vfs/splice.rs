@@ -21,7 +21,8 @@ use kernel::{
 ///
 /// # Invariants
 ///
-/// `pipe` is locked, and has free buffers for `room` bytes in whole pages. `pages` hold `len` bytes, all but the last full.
+/// `pipe` is locked, and has free buffers for `room` bytes in whole pages. `pages` hold `len`
+/// bytes, all but the last full.
 pub struct PipeDest<'a> {
     pipe: &'a mut bindings::pipe_inode_info,
     room: usize,

@@ -25,11 +25,13 @@ use kernel::{
 ///
 /// # Invariants
 ///
-/// `s_type` is that of a [`Registration<T>`], and `s_fs_info` was made by `T::SuperBlockInfo::into_foreign`.
+/// `s_type` is that of a [`Registration<T>`], and `s_fs_info` was made by
+/// `T::SuperBlockInfo::into_foreign`.
 #[repr(transparent)]
 pub struct SuperBlock<T: FileSystem>(Opaque<bindings::super_block>, PhantomData<fn() -> T>);
 
-// SAFETY: The VFS shares superblocks between threads; the fields used here are fixed once it is set up.
+// SAFETY: The VFS shares superblocks between threads; the fields used here are fixed once it is set
+// up.
 unsafe impl<T: FileSystem> Send for SuperBlock<T> {}
 // SAFETY: As above.
 unsafe impl<T: FileSystem> Sync for SuperBlock<T> {}
@@ -71,7 +73,8 @@ impl<T: FileSystem> SuperBlock<T> {
         unsafe { UserNamespace::from_raw(ns) }
     }
 
-    /// What the page cache knows of the server; shared with others unless [`NewSuperBlock::setup_bdi`] was called.
+    /// What the page cache knows of the server; shared with others unless
+    /// [`NewSuperBlock::setup_bdi`] was called.
     pub fn bdi(&self) -> &Bdi {
         // SAFETY: The field does not change while the superblock is in use.
         let bdi = unsafe { (*self.as_ptr()).s_bdi };
@@ -120,7 +123,8 @@ impl<T: FileSystem> NewSuperBlock<'_, T> {
         unsafe { bindings::set_default_d_op(self.as_ptr(), ops.0) };
     }
 
-    /// Makes a backing device of the superblock's own, which gives it readahead: `/sys/class/bdi/MAJOR:MINOR`. Sleeps.
+    /// Makes a backing device of the superblock's own, which gives it readahead:
+    /// `/sys/class/bdi/MAJOR:MINOR`. Sleeps.
     pub fn setup_bdi(&self) -> Result {
         // SAFETY: The superblock is valid and not yet visible to others.
         to_result(unsafe { bindings::super_setup_bdi_dev(self.as_ptr()) })
@@ -186,7 +190,8 @@ impl StatFs<'_> {
     }
 }
 
-/// An inode whose last user is gone, in `evict_inode`: its pages are gone and nobody else can find it.
+/// An inode whose last user is gone, in `evict_inode`: its pages are gone and nobody else can find
+/// it.
 pub struct Evicted<'a, T: FileSystem>(&'a INode<T>);
 
 impl<T: FileSystem> core::ops::Deref for Evicted<'_, T> {
@@ -346,8 +351,8 @@ pub(crate) unsafe extern "C" fn kill_sb<T: FileSystem>(sb: *mut bindings::super_
     // SAFETY: The superblock was made by `get_tree_nodev`.
     unsafe { bindings::kill_anon_super(sb) };
     if !info.is_null() {
-        // A path walk under RCU that came here before may still be in `permission` or `revalidate`, with nothing but
-        // the grace period to hold the superblock.
+        // A path walk under RCU that came here before may still be in `permission` or `revalidate`,
+        // with nothing but the grace period to hold the superblock.
         //
         // SAFETY: The context may sleep.
         unsafe { bindings::synchronize_rcu_expedited() };

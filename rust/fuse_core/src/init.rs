@@ -2,8 +2,8 @@
 
 //! What client and server agree on by INIT.
 //!
-//! The client offers an [`InitIn`], whose flags are what it implements and no more: the server may take any of it. The
-//! server's [`InitOut`] makes it [`Negotiated`], under the client's [`Policy`].
+//! The client offers an [`InitIn`], whose flags are what it implements and no more: the server may
+//! take any of it. The server's [`InitOut`] makes it [`Negotiated`], under the client's [`Policy`].
 //!
 //! C header: `include/uapi/linux/fuse.h` (`struct fuse_init_in`, `struct fuse_init_out`).
 
@@ -35,13 +35,15 @@ pub struct Policy {
     pub max_pages_limit: u32,
     /// Whether the mount option `default_permissions` is set.
     pub default_permissions: bool,
-    /// Whether the task that handles the answer has CAP_SYS_ADMIN: the next two do not bind it then.
+    /// Whether the task that handles the answer has CAP_SYS_ADMIN: the next two do not bind it
+    /// then.
     pub privileged: bool,
     /// Most background requests: the module parameter `max_user_bgreq`.
     pub max_user_bgreq: u32,
     /// Highest congestion threshold: the module parameter `max_user_congthresh`.
     pub max_user_congthresh: u32,
-    /// Seconds for an answer where the server names none: the sysctl `default_request_timeout`; 0 is no limit.
+    /// Seconds for an answer where the server names none: the sysctl `default_request_timeout`; 0
+    /// is no limit.
     pub default_request_timeout: u32,
     /// Most seconds for an answer: the sysctl `max_request_timeout`; 0 is no limit.
     pub max_request_timeout: u32,
@@ -114,7 +116,8 @@ impl fmt::Display for InitError {
 ///
 /// # Errors
 ///
-/// What is wrong with the answer. [`InitError::Errno`] and [`InitError::Malformed`] are for those who got none.
+/// What is wrong with the answer. [`InitError::Errno`] and [`InitError::Malformed`] are for those
+/// who got none.
 pub fn negotiate<const PAGE_SHIFT: u32>(
     offer: &InitIn,
     policy: &Policy,

@@ -2,8 +2,9 @@
 
 //! How large a READ or WRITE and a folio may be.
 //!
-//! `PAGE_SHIFT` is the kernel's (12 on x86). Positions and lengths are bytes of the file; a request's pages are the
-//! pages of the file that its bytes touch, so a request of two bytes may have two pages.
+//! `PAGE_SHIFT` is the kernel's (12 on x86). Positions and lengths are bytes of the file; a
+//! request's pages are the pages of the file that its bytes touch, so a request of two bytes may
+//! have two pages.
 
 /// The limits of a connection, fixed once INIT is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +28,8 @@ impl Limits {
         RequestLimit::new(self.max_write, self.max_pages)
     }
 
-    /// The largest order of a folio that one READ and one WRITE can move whole, at most `max_order` (the kernel's
-    /// MAX_PAGECACHE_ORDER). 0 where not even a page fits.
+    /// The largest order of a folio that one READ and one WRITE can move whole, at most `max_order`
+    /// (the kernel's MAX_PAGECACHE_ORDER). 0 where not even a page fits.
     pub fn mapping_order<const PAGE_SHIFT: u32>(self, max_order: u32) -> u32 {
         let pages =
             (u64::from(self.max_read.min(self.max_write)) >> PAGE_SHIFT).min(self.max_pages.into());
@@ -55,14 +56,16 @@ impl<const PAGE_SHIFT: u32> RequestLimit<PAGE_SHIFT> {
         }
     }
 
-    /// How many of the `len` bytes at `pos` go into one request that begins with them. 0 only for `len` 0, or where
-    /// `pos` is the last position there is. A request that does not take all ends on a page boundary, if it reaches
-    /// one.
+    /// How many of the `len` bytes at `pos` go into one request that begins with them. 0 only for
+    /// `len` 0, or where
+    /// `pos` is the last position there is. A request that does not take all ends on a page
+    /// boundary, if it reaches one.
     pub fn fit(self, pos: u64, len: u64) -> u32 {
         self.room(pos, 0, len)
     }
 
-    /// Cuts the `len` bytes at `pos` into requests, in ascending order. Positions end at `u64::MAX`.
+    /// Cuts the `len` bytes at `pos` into requests, in ascending order. Positions end at
+    /// `u64::MAX`.
     pub fn split(self, pos: u64, len: u64) -> Split<PAGE_SHIFT> {
         Split {
             limit: self,
@@ -92,7 +95,8 @@ impl<const PAGE_SHIFT: u32> RequestLimit<PAGE_SHIFT> {
         } else {
             let end = start.saturating_add(most) & Self::PAGE_MASK;
             match end.saturating_sub(start.saturating_add(have.into())) {
-                // No boundary within reach. A request that has something is full; an empty one ends anywhere.
+                // No boundary within reach. A request that has something is full; an empty one ends
+                // anywhere.
                 0 if have > 0 => 0,
                 0 => free,
                 room => room,
@@ -137,7 +141,8 @@ impl<const PAGE_SHIFT: u32> Iterator for Split<PAGE_SHIFT> {
     }
 }
 
-/// A request that is being gathered from ranges that follow each other, as readahead and writeback hand them out.
+/// A request that is being gathered from ranges that follow each other, as readahead and writeback
+/// hand them out.
 #[derive(Clone, Debug)]
 pub struct Gather<const PAGE_SHIFT: u32> {
     limit: RequestLimit<PAGE_SHIFT>,
@@ -146,9 +151,9 @@ pub struct Gather<const PAGE_SHIFT: u32> {
 }
 
 impl<const PAGE_SHIFT: u32> Gather<PAGE_SHIFT> {
-    /// How many of the `len` bytes at `pos` may be added. 0 where the request is full or the range does not follow
-    /// it: send it, and gather the next from here. A caller that would rather not cut the range asks first whether
-    /// all of it fits.
+    /// How many of the `len` bytes at `pos` may be added. 0 where the request is full or the range
+    /// does not follow it: send it, and gather the next from here. A caller that would rather not
+    /// cut the range asks first whether all of it fits.
     pub fn room(&self, pos: u64, len: u64) -> u32 {
         if self.len == 0 {
             self.limit.fit(pos, len)

@@ -2,8 +2,9 @@
 
 //! The life of a request between its sender and the server.
 //!
-//! [`RequestState`] says who owns a request. It is a plain value: the transport keeps one in each request under the
-//! request's lock and calls one method for each event. No method sleeps, takes a lock or panics.
+//! [`RequestState`] says who owns a request. It is a plain value: the transport keeps one in each
+//! request under the request's lock and calls one method for each event. No method sleeps, takes a
+//! lock or panics.
 //!
 //! # Who owns what
 //!
@@ -16,11 +17,12 @@
 //! | `Finished`  | nowhere                               | the sender     | the sender                           |
 //!
 //! A reader or writer copies inside a *copy section*, [`enter_copy`](RequestState::enter_copy) to
-//! [`leave_copy`](RequestState::leave_copy). The section is bounded because no copy in it can fault; to fault user
-//! pages in, the copier leaves it and enters it again. An abort that meets a request inside the section marks it, and the
-//! copier ends it on leaving. Outside the section the abort ends it at once; the copier learns that when it enters
-//! again, and must not touch the pages any more, for they may hold somebody else's data by then. So an abort never waits
-//! for a copier, and a copier never meets pages that were given back.
+//! [`leave_copy`](RequestState::leave_copy). The section is bounded because no copy in it can
+//! fault; to fault user pages in, the copier leaves it and enters it again. An abort that meets a
+//! request inside the section marks it, and the copier ends it on leaving. Outside the section the
+//! abort ends it at once; the copier learns that when it enters again, and must not touch the pages
+//! any more, for they may hold somebody else's data by then. So an abort never waits for a copier,
+//! and a copier never meets pages that were given back.
 //!
 //! `docs/request-states.md` lists every phase and event; a test compares it with this code.
 //!
@@ -36,13 +38,15 @@
 //!
 //! * Lock order: queue lock, then the table lock of a device, then the request lock.
 //! * `connected` belongs to the queue lock. Queueing a request, [`take`](RequestState::take) and
-//!   [`resend`](RequestState::resend) happen with the queue lock held and `connected` found true, and the move between
-//!   queue and table is complete before the queue lock is dropped. Abort clears `connected` under the queue lock, and
-//!   so finds each request in the queue or in a table.
-//! * A request stays in the table until it is ended or resent: the table is how an abort and the server's answer find it.
-//! * All other events need the request lock only. What they ask for (queue an INTERRUPT, take the ended request out
-//!   of its list) is done after the request lock is dropped; a request that ended in between is found out by
-//!   [`take`](RequestState::take) and [`take_interrupt`](RequestState::take_interrupt), which refuse it.
+//!   [`resend`](RequestState::resend) happen with the queue lock held and `connected` found true,
+//!   and the move between queue and table is complete before the queue lock is dropped. Abort
+//!   clears `connected` under the queue lock, and so finds each request in the queue or in a table.
+//! * A request stays in the table until it is ended or resent: the table is how an abort and the
+//!   server's answer find it.
+//! * All other events need the request lock only. What they ask for (queue an INTERRUPT, take the
+//!   ended request out of its list) is done after the request lock is dropped; a request that ended
+//!   in between is found out by [`take`](RequestState::take) and
+//!   [`take_interrupt`](RequestState::take_interrupt), which refuse it.
 
 use fuse_abi::UNIQUE_STEP;
 
@@ -51,8 +55,8 @@ const UNIQUE_COUNT: u64 = (fuse_abi::UNIQUE_RESEND / UNIQUE_STEP) - 1;
 
 /// The unique id of the `n`th request of a connection, counted from 0 by a counter that may wrap.
 ///
-/// It is never 0, which stands for a notification, and leaves the bits [`fuse_abi::UNIQUE_INTERRUPT`] and
-/// [`fuse_abi::UNIQUE_RESEND`] clear.
+/// It is never 0, which stands for a notification, and leaves the bits
+/// [`fuse_abi::UNIQUE_INTERRUPT`] and [`fuse_abi::UNIQUE_RESEND`] clear.
 pub const fn unique(n: u64) -> u64 {
     // At most UNIQUE_COUNT * UNIQUE_STEP, so nothing wraps.
     (n % UNIQUE_COUNT).wrapping_add(1).wrapping_mul(UNIQUE_STEP)
@@ -73,8 +77,8 @@ pub enum Phase {
     Finished,
 }
 
-/// The duty to end a request. There is one for each request, whoever holds it ends the request (see the
-/// [module](self) for how).
+/// The duty to end a request. There is one for each request, whoever holds it ends the request (see
+/// the [module](self) for how).
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "the request is finished and its sender waits: end it"]
 pub struct End(());
@@ -85,8 +89,8 @@ pub enum Refused {
     /// The request was ended meanwhile. Let go of it and do not touch its pages.
     Ended,
     /// The event does not belong to this phase. For [`answer`](RequestState::answer) and
-    /// [`take_interrupt`](RequestState::take_interrupt) that can happen at any time; for all others the transport
-    /// is wrong.
+    /// [`take_interrupt`](RequestState::take_interrupt) that can happen at any time; for all others
+    /// the transport is wrong.
     WrongPhase,
 }
 
@@ -119,7 +123,8 @@ pub struct RequestState {
 }
 
 impl RequestState {
-    /// A request that was not handed to the server yet, with a sender that a fatal signal may take away.
+    /// A request that was not handed to the server yet, with a sender that a fatal signal may take
+    /// away.
     pub const fn new() -> Self {
         Self {
             phase: Phase::Pending,
@@ -132,7 +137,8 @@ impl RequestState {
         }
     }
 
-    /// Makes it one that must reach the server: a fatal signal does not end it (FLUSH, RELEASE, DESTROY).
+    /// Makes it one that must reach the server: a fatal signal does not end it (FLUSH, RELEASE,
+    /// DESTROY).
     pub const fn force(mut self) -> Self {
         self.force = true;
         self
@@ -156,7 +162,8 @@ impl RequestState {
 
     /// A reader took it out of the pending queue.
     ///
-    /// Queue lock and request lock held; put it into the reader's table before the queue lock is dropped.
+    /// Queue lock and request lock held; put it into the reader's table before the queue lock is
+    /// dropped.
     ///
     /// # Errors
     ///
@@ -171,7 +178,8 @@ impl RequestState {
     ///
     /// # Errors
     ///
-    /// [`Refused::Ended`]: aborted. A reader or writer returns ENODEV or ECONNABORTED to the server.
+    /// [`Refused::Ended`]: aborted. A reader or writer returns ENODEV or ECONNABORTED to the
+    /// server.
     pub fn enter_copy(&mut self) -> Result<(), Refused> {
         match self.phase {
             Phase::Reading | Phase::Answering if !self.inside => {
@@ -216,8 +224,8 @@ impl RequestState {
         })
     }
 
-    /// The reader could not copy the arguments out: the server's buffer faulted or is too small. The copy section is
-    /// left.
+    /// The reader could not copy the arguments out: the server's buffer faulted or is too small.
+    /// The copy section is left.
     ///
     /// # Errors
     ///
@@ -238,8 +246,8 @@ impl RequestState {
         Ok(())
     }
 
-    /// The writer has copied the answer in, or has failed to, and has left the copy section. End the request with the
-    /// answer or EIO.
+    /// The writer has copied the answer in, or has failed to, and has left the copy section. End
+    /// the request with the answer or EIO.
     ///
     /// # Errors
     ///
@@ -251,8 +259,8 @@ impl RequestState {
 
     /// The sender's sleep was broken by a signal.
     ///
-    /// True: queue an INTERRUPT for it. A signal that comes before the server has the request is kept for
-    /// [`read_done`](Self::read_done).
+    /// True: queue an INTERRUPT for it. A signal that comes before the server has the request is
+    /// kept for [`read_done`](Self::read_done).
     #[must_use = "queue an INTERRUPT"]
     pub fn signal(&mut self) -> bool {
         if self.interrupted || self.is_finished() {
@@ -264,8 +272,8 @@ impl RequestState {
 
     /// The sender's sleep was broken by a fatal signal.
     ///
-    /// With `Some`, no reader had it yet: end it with EINTR. With `None` the server has it, or must get it: sleep on
-    /// until it is finished.
+    /// With `Some`, no reader had it yet: end it with EINTR. With `None` the server has it, or must
+    /// get it: sleep on until it is finished.
     #[must_use]
     pub fn fatal_signal(&mut self) -> Option<End> {
         if self.phase == Phase::Pending && !self.force {
@@ -295,8 +303,8 @@ impl RequestState {
 
     /// The server lost what it had been sent and asks for it again.
     ///
-    /// True: move it from the table to the head of the pending queue (the oldest first) and set the resend bit of its
-    /// unique id. Queue lock, table lock and request lock held.
+    /// True: move it from the table to the head of the pending queue (the oldest first) and set the
+    /// resend bit of its unique id. Queue lock, table lock and request lock held.
     #[must_use = "move it back to the pending queue"]
     pub fn resend(&mut self) -> bool {
         let sent = self.phase == Phase::Sent;
@@ -308,7 +316,8 @@ impl RequestState {
 
     /// The connection is gone, or the device whose table it is in.
     ///
-    /// With `Some`, end it with ENOTCONN or ECONNABORTED. With `None` it is ended already, or its copier will do it.
+    /// With `Some`, end it with ENOTCONN or ECONNABORTED. With `None` it is ended already, or its
+    /// copier will do it.
     #[must_use]
     pub fn abort(&mut self) -> Option<End> {
         if self.is_finished() {

@@ -167,8 +167,8 @@ const NOT_ABORTED: When = ("not `aborted`", |s| !s.aborted);
 
 type Row = (Place, Event, When, Place, Duty);
 
-/// What happens. An event that is not here changes nothing, apart from the mark that `take_interrupt` takes away, and is
-/// refused where it can be.
+/// What happens. An event that is not here changes nothing, apart from the mark that
+/// `take_interrupt` takes away, and is refused where it can be.
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
     (PENDING, Take, ALWAYS, READING, Duty::Nothing),
