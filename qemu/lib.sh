@@ -69,7 +69,7 @@ step() {
 	trap "kill $pid 2>/dev/null || true; exit 130" INT TERM
 	while kill -0 "$pid" 2>/dev/null; do
 		sleep 0.5
-		[ $((SECONDS - start)) -ge 2 ] && [ $((SECONDS % every)) -eq 0 ] || continue
+		if [ $((SECONDS - start)) -lt 2 ] || [ $((SECONDS % every)) -ne 0 ]; then continue; fi
 		progress "$label" $((SECONDS - start)) "$log"
 		[ -t 2 ] || sleep 1
 	done
