@@ -96,5 +96,5 @@ failed() {
 		printf '%s\n' "${0##*/}: error: $1: the disk that holds $build is full" >&2
 	fi
 	printf '%s\n' "${0##*/}: error: $1 failed with status $3; full output: $2" >&2
-	printf '%s\n' "   Nothing half-made was kept; the next run takes it up again." >&2
+	printf '%s\n' "   What is half-made is not used: the next run takes it up again." >&2
 }
