@@ -370,12 +370,13 @@ impl Chan {
         let last = pqueues.is_empty();
         drop(pqueues);
 
-        let mut requests = RBTree::new();
-        pqueue.drain_to(&mut requests);
-        self.end_all(requests, ECONNABORTED);
+        // The connection ends first: that an INIT is not answered is not the server's answer then.
         if last {
             self.abort();
         }
+        let mut requests = RBTree::new();
+        pqueue.drain_to(&mut requests);
+        self.end_all(requests, ECONNABORTED);
     }
 
     /// Takes what is next for a reader of the device with table `pqueue` and a buffer of `buf_len`

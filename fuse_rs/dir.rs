@@ -277,6 +277,8 @@ impl inode_ops::Operations for Dir {
             Err(err) if err == ENOENT => (None, 0),
             Err(err) => return Err(err),
         };
+        // Others can find the dentry as soon as it is spliced in.
+        dentry.set_time(deadline);
         let spliced = dentry.splice_alias(inode)?;
         spliced.dentry().set_time(deadline);
         Ok(spliced)

@@ -169,15 +169,16 @@ pub(crate) fn open(inode: &INode, file: &File, is_dir: bool) -> Result<Arc<OpenF
         release: out.map(|_| release),
         _inode: inode.into(),
     };
-    apply_open_flags(file, open.open_flags);
+    apply_open_flags(file, open.open_flags, is_dir);
     Ok(Arc::new(open, GFP_KERNEL)?)
 }
 
-/// Makes `file` seekable or not, as the server wants it.
-fn apply_open_flags(file: &File, open_flags: OpenFlags) {
-    if open_flags.contains(OpenFlags::STREAM) {
+/// Makes `file` seekable or not, as the server wants it. A directory always has a position, which
+/// only a file that is no stream has locked during getdents(2).
+fn apply_open_flags(file: &File, open_flags: OpenFlags, is_dir: bool) {
+    if open_flags.contains(OpenFlags::STREAM) && !is_dir {
         file.set_stream();
-    } else if open_flags.contains(OpenFlags::NONSEEKABLE) {
+    } else if open_flags.intersects(OpenFlags::NONSEEKABLE | OpenFlags::STREAM) {
         file.set_nonseekable();
     }
 }

@@ -133,6 +133,12 @@ impl<'a, T: FileSystem> Lookup<'a, T> {
         unsafe { name_of(addr_of!((*self.0.as_ptr()).__bindgen_anon_1).cast()) }
     }
 
+    /// Sets the filesystem's number on the dentry before anybody else sees it: a new dentry has
+    /// whatever was in its memory.
+    pub fn set_time(&self, time: u64) {
+        self.0.set_time(time);
+    }
+
     /// Ends the look-up: `inode` is what the name stands for, none makes a negative dentry
     /// (`d_splice_alias`).
     ///
