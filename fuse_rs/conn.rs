@@ -134,6 +134,17 @@ impl Conn {
         })
     }
 
+    /// As [`creds`](Self::creds), for a request that must be sent: a user or group without a number
+    /// is sent as the overflow ID. For what only comes after INIT; does not sleep.
+    pub(crate) fn forced_creds(&self) -> Creds {
+        let ids = cred::current_ids();
+        Creds {
+            uid: self.user_ns.from_kuid_munged(ids.fsuid),
+            gid: self.user_ns.from_kgid_munged(ids.fsgid),
+            pid: cred::current_pid(&self.pid_ns),
+        }
+    }
+
     /// Limits of READ and WRITE.
     pub(crate) fn limits(&self) -> Limits {
         self.negotiated

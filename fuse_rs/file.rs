@@ -18,6 +18,7 @@ use crate::{
     req::{
         Args,
         Completion,
+        Creds,
         Prepared,
         Reply,
         Sink, //
@@ -26,7 +27,6 @@ use crate::{
 };
 use fuse_abi::{
     FlushIn,
-    InitFlags,
     Opcode,
     OpenFlags,
     OpenIn,
@@ -131,7 +131,7 @@ pub(crate) fn open(inode: &INode, file: &File, is_dir: bool) -> Result<Arc<OpenF
         (Opcode::Open, Opcode::Release, &conn.no_open)
     };
     let creds = conn.creds()?;
-    let args = Args::new(release, nodeid(inode), creds)
+    let args = Args::new(release, nodeid(inode), Creds::NONE)
         .arg(&ReleaseIn::default())?
         .force();
     let done = KBox::new(
@@ -217,7 +217,7 @@ impl file::Operations for Regular {
             return Ok(());
         }
         // No lock is kept at the server, so there is no owner whose locks could go.
-        let args = Args::new(Opcode::Flush, nodeid(inode), conn.creds()?)
+        let args = Args::new(Opcode::Flush, nodeid(inode), conn.forced_creds())
             .arg(&FlushIn {
                 fh: open.fh,
                 ..FlushIn::default()
@@ -232,6 +232,11 @@ impl file::Operations for Regular {
         }
     }
 
+    fn refresh_size(file: &File) -> Result {
+        inode::check_good(file.inode())?;
+        dir::refresh(file.inode())
+    }
+
     fn read_iter(mut kiocb: Kiocb<'_, Fuse>, iov: &mut IovIterDest<'_>) -> Result<usize> {
         let inode = kiocb.file().inode();
         inode::check_good(inode)?;
@@ -242,7 +247,7 @@ impl file::Operations for Regular {
             return read::direct(&mut kiocb, iov);
         }
         let end = kiocb.pos().saturating_add_unsigned(iov.len() as u64);
-        if end > inode.size() || conn(inode).features().contains(InitFlags::AUTO_INVAL_DATA) {
+        if end > inode.size() {
             dir::refresh(inode)?;
         }
         kiocb.generic_read(iov)

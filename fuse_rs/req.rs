@@ -70,6 +70,15 @@ pub(crate) struct Creds {
     pub(crate) pid: u32,
 }
 
+impl Creds {
+    /// Nobody: for requests that are the client's own.
+    pub(crate) const NONE: Self = Self {
+        uid: 0,
+        gid: 0,
+        pid: 0,
+    };
+}
+
 /// Where the payload of an answer goes.
 pub(crate) enum Sink {
     /// Into the [`Reply`]: from `min` to `max` bytes, `max` at most [`Reply::INLINE`].

@@ -47,12 +47,7 @@ pub(crate) fn prepare(conn: &Arc<Conn>, bdi: ARef<Bdi>) -> Result<Prepared> {
     // usual 128 KiB.
     let max_readahead = (max_pages_limit as usize).saturating_mul(PAGE_SIZE);
     let offer = InitIn::new(u32::try_from(max_readahead).unwrap_or(u32::MAX), OFFER);
-    let nobody = Creds {
-        uid: 0,
-        gid: 0,
-        pid: 0,
-    };
-    let args = Args::new(Opcode::Init, 0, nobody)
+    let args = Args::new(Opcode::Init, 0, Creds::NONE)
         .arg(&offer)?
         .sink(Sink::Inline {
             // As much of it as the server knows.

@@ -163,6 +163,12 @@ pub trait Operations {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
+    /// A position is about to be set that depends on the size of the file: makes the size known.
+    /// May sleep.
+    fn refresh_size(_file: &File<Self::FileSystem>) -> Result {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// Reads from the file. May sleep.
     fn read_iter(_kiocb: Kiocb<'_, Self::FileSystem>, _iov: &mut IovIterDest<'_>) -> Result<usize> {
         build_error!(VTABLE_DEFAULT_ERROR)
@@ -204,7 +210,11 @@ impl<O: Operations> Table<O> {
         } else {
             None
         },
-        llseek: Some(bindings::generic_file_llseek),
+        llseek: if O::HAS_REFRESH_SIZE {
+            Some(Self::llseek)
+        } else {
+            Some(bindings::generic_file_llseek)
+        },
         read_iter: if O::HAS_READ_ITER {
             Some(Self::read_iter)
         } else {
@@ -292,6 +302,27 @@ impl<O: Operations> Table<O> {
             O::flush(file, owner as usize)?;
             Ok(0)
         })
+    }
+
+    /// # Safety
+    ///
+    /// `file` must be an open file of the filesystem.
+    unsafe extern "C" fn llseek(
+        file: *mut bindings::file,
+        offset: bindings::loff_t,
+        whence: kernel::ffi::c_int,
+    ) -> bindings::loff_t {
+        if matches!(
+            whence,
+            bindings::SEEK_END | bindings::SEEK_DATA | bindings::SEEK_HOLE
+        ) {
+            // SAFETY: By the function's contract.
+            if let Err(err) = O::refresh_size(unsafe { File::from_raw(file) }) {
+                return err.to_errno().into();
+            }
+        }
+        // SAFETY: By the function's contract.
+        unsafe { bindings::generic_file_llseek(file, offset, whence) }
     }
 
     /// # Safety

@@ -104,6 +104,20 @@ TEST_F_TIMEOUT(tree, attribute_timeout, TEST_BOUND)
 	close(fd);
 }
 
+/* The end of a file that has grown at the server, when what is known of it does not hold. */
+TEST_F_TIMEOUT(tree, seek_end, TEST_BOUND)
+{
+	int fd;
+
+	START(self->m, "");
+	self->m->attr_valid = 0;
+	fd = open(mock_path(self->m, "dir/nested"), O_RDONLY);
+	ASSERT_LE(0, fd);
+	mock_node(self->m, self->nested)->size = 12345;
+	EXPECT_EQ(12345, lseek(fd, 0, SEEK_END));
+	close(fd);
+}
+
 /* A type that changes under the same id makes the inode bad: EIO, no crash. */
 TEST_F_TIMEOUT(tree, type_changes, TEST_BOUND)
 {
