@@ -278,9 +278,10 @@ impl<O: Operations> Table<O> {
         inode: *mut bindings::inode,
         file: *mut bindings::file,
     ) -> kernel::ffi::c_int {
+        // SAFETY: By the function's contract.
+        let info = unsafe { (*file).private_data };
         // SAFETY: `open` stored it, and this is the last use.
-        let info =
-            unsafe { <O::FileSystem as FileSystem>::FileInfo::from_foreign((*file).private_data) };
+        let info = unsafe { <O::FileSystem as FileSystem>::FileInfo::from_foreign(info) };
         // SAFETY: By the function's contract.
         let inode = unsafe { INode::from_raw(inode) };
         // SAFETY: By the function's contract.
