@@ -8,6 +8,7 @@ pub(crate) mod init;
 use crate::{chan::Chan, req::Creds};
 use fuse_abi::InitFlags;
 use fuse_core::{init::Negotiated, limits::Limits};
+use fuse_sys::params;
 use kernel::{
     pid_namespace::PidNamespace,
     prelude::*,
@@ -183,11 +184,20 @@ impl Conn {
     /// Whether the caller may use the mount at all. A server sees what its callers do, can hold
     /// them up and feed them any data: so, unless the administrator allows it by `allow_other`,
     /// they must wholly be the owner of the mount. Even with it, callers from outside of the user
-    /// namespace of the mount are safe from it.
+    /// namespace of the mount are safe from it. The administrator may exempt himself from all this
+    /// by a parameter.
     pub(crate) fn allow_current_process(&self) -> bool {
-        if self.options.allow_other {
-            return self.user_ns.has_current();
-        }
+        let allowed = if self.options.allow_other {
+            self.user_ns.has_current()
+        } else {
+            self.owned_by_current()
+        };
+        allowed || params::allow_sys_admin_access() && cred::is_sys_admin()
+    }
+
+    /// Whether all IDs of the caller are those of the owner of the mount: such a caller gives no
+    /// right away that the owner does not have.
+    fn owned_by_current(&self) -> bool {
         let Options {
             user_id, group_id, ..
         } = self.options;

@@ -12,12 +12,13 @@ use crate::{
 use core::mem::size_of;
 use fuse_abi::{InitFlags, InitIn, InitOut, Opcode};
 use fuse_core::init::{negotiate, InitError, Negotiated, Policy};
+use fuse_sys::params;
 use kernel::{
     page::{PAGE_SHIFT, PAGE_SIZE},
     prelude::*,
     sync::{aref::ARef, Arc},
 };
-use vfs::{bdi::Bdi, cred, mm};
+use vfs::{bdi::Bdi, cred};
 
 /// What is implemented. A server may take any of it, thus nothing more must be here.
 const OFFER: InitFlags = InitFlags::ASYNC_READ
@@ -36,7 +37,8 @@ struct Init {
     conn: Arc<Conn>,
     bdi: ARef<Bdi>,
     offer: InitIn,
-    policy: Policy,
+    /// What the offer was made by.
+    max_pages_limit: u32,
 }
 
 /// Makes INIT, to be sent as soon as the device is known. What the answer means for readahead goes
@@ -54,31 +56,13 @@ pub(crate) fn prepare(conn: &Arc<Conn>, bdi: ARef<Bdi>) -> Result<Prepared> {
             min: 0,
             max: size_of::<InitOut>(),
         });
-    let background = max_user_background();
     let done = Init {
         conn: conn.clone(),
         bdi,
         offer,
-        policy: Policy {
-            max_read: conn.options().max_read,
-            max_pages_limit,
-            default_permissions: conn.options().default_permissions,
-            // Known when the answer comes.
-            privileged: false,
-            max_user_bgreq: background,
-            max_user_congthresh: background,
-            default_request_timeout: 0,
-            max_request_timeout: 0,
-        },
+        max_pages_limit,
     };
     Chan::prepare_background(args, Some(KBox::new(done, GFP_KERNEL)?))
-}
-
-/// How many background requests a server may have that is not the administrator's: as many as fit
-/// into a small part of the memory, at about the size of a request.
-fn max_user_background() -> u32 {
-    let requests = mm::totalram_pages().saturating_mul(PAGE_SIZE) / 8192 / 392;
-    u32::try_from(requests).unwrap_or(u32::MAX).min(65535)
 }
 
 impl Init {
@@ -86,8 +70,14 @@ impl Init {
         let reply = result.map_err(|e| InitError::Errno(e.to_errno().saturating_neg()))?;
         let reply = InitOut::parse(reply.bytes()).map_err(InitError::Malformed)?;
         let policy = Policy {
+            max_read: self.conn.options().max_read,
+            max_pages_limit: self.max_pages_limit,
+            default_permissions: self.conn.options().default_permissions,
             privileged: cred::is_sys_admin(),
-            ..self.policy
+            max_user_bgreq: params::max_user_bgreq(),
+            max_user_congthresh: params::max_user_congthresh(),
+            default_request_timeout: sysctl::DEFAULT_REQUEST_TIMEOUT.get(),
+            max_request_timeout: sysctl::MAX_REQUEST_TIMEOUT.get(),
         };
         negotiate::<{ PAGE_SHIFT as u32 }>(&self.offer, &policy, &reply)
     }

@@ -2,6 +2,7 @@
 
 //! The unsafe pieces that carry FUSE names.
 
+pub mod params;
 pub mod trace;
 
 /// Compares `fuse_abi` with the header of the kernel that this is built for, at compile time.

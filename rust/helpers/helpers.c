@@ -17,6 +17,7 @@
 #include "inode.c"
 #include "mm.c"
 #include "pagemap.c"
+#include "params.c"
 #include "pid.c"
 #include "pipe.c"
 #include "super.c"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #include <linux/fs.h>
-#include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
@@ -16,9 +15,4 @@ struct kmem_cache *fuse_rs_helper_kmem_cache_create(const char *name, unsigned i
 void *fuse_rs_helper_alloc_inode_sb(struct super_block *sb, struct kmem_cache *cache, gfp_t gfp)
 {
 	return alloc_inode_sb(sb, cache, gfp);
-}
-
-unsigned long fuse_rs_helper_totalram_pages(void)
-{
-	return totalram_pages();
 }

@@ -23,7 +23,6 @@ pub mod inode;
 pub mod inode_ops;
 pub mod iomap;
 pub mod iov;
-pub mod mm;
 pub mod sb_flags;
 pub mod splice;
 pub mod super_block;

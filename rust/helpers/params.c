@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+
+#include <linux/mm.h>
+#include <linux/moduleparam.h>
+
+/*
+ * The module's parameters: /sys/module/fuse_rs/parameters. Here, as the `module!` macro makes none
+ * that can be seen or changed there. Rust reads them by the functions below, each time anew.
+ */
+
+static unsigned int max_user_bgreq;
+static unsigned int max_user_congthresh;
+static bool allow_sys_admin_access;
+
+/* INIT has 16 bits for it. Left at 0, as many requests as fit into a small part of the memory. */
+static unsigned int user_limit(const unsigned int *param)
+{
+	unsigned long limit = READ_ONCE(*param);
+
+	if (!limit)
+		limit = totalram_pages() * PAGE_SIZE / 8192 / 392;
+	return min(limit, (unsigned long)U16_MAX);
+}
+
+static int user_limit_get(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%u\n", user_limit(kp->arg));
+}
+
+static const struct kernel_param_ops user_limit_ops = {
+	.set = param_set_uint,
+	.get = user_limit_get,
+};
+
+module_param_cb(max_user_bgreq, &user_limit_ops, &max_user_bgreq, 0644);
+__MODULE_PARM_TYPE(max_user_bgreq, "uint");
+MODULE_PARM_DESC(max_user_bgreq,
+		 "Most background requests of a server without CAP_SYS_ADMIN; 0: by size of memory");
+
+module_param_cb(max_user_congthresh, &user_limit_ops, &max_user_congthresh, 0644);
+__MODULE_PARM_TYPE(max_user_congthresh, "uint");
+MODULE_PARM_DESC(max_user_congthresh,
+		 "Highest congestion threshold of a server without CAP_SYS_ADMIN; 0: by size of memory");
+
+module_param(allow_sys_admin_access, bool, 0644);
+MODULE_PARM_DESC(allow_sys_admin_access,
+		 "Let CAP_SYS_ADMIN of the first user namespace use mounts without allow_other");
+
+unsigned int fuse_rs_helper_param_max_user_bgreq(void)
+{
+	return user_limit(&max_user_bgreq);
+}
+
+unsigned int fuse_rs_helper_param_max_user_congthresh(void)
+{
+	return user_limit(&max_user_congthresh);
+}
+
+bool fuse_rs_helper_param_allow_sys_admin_access(void)
+{
+	return READ_ONCE(allow_sys_admin_access);
+}
