@@ -38,6 +38,10 @@ use vfs::{
 mod read;
 mod write;
 
+/// How often pages may be faulted in in a row without a byte being copied after it: something takes
+/// them away each time.
+const MAX_FRUITLESS_FAULTS: u32 = 16;
+
 /// An open device. It serves nothing until a mount is made with it.
 pub(crate) struct Dev {
     chan: SetOnce<Arc<Chan>>,

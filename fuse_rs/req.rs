@@ -48,7 +48,10 @@ use kernel::{
         UniqueArc, //
     }, //
 };
-use vfs::wait::WaitQueue;
+use vfs::{
+    folio::FolioRange,
+    wait::WaitQueue, //
+};
 use zerocopy::{
     Immutable,
     IntoBytes, //
@@ -145,6 +148,7 @@ pub(crate) struct Args {
     nodeid: u64,
     creds: Creds,
     bytes: KVec<u8>,
+    folios: KVec<FolioRange>,
     sink: Sink,
     force: bool,
 }
@@ -157,6 +161,7 @@ impl Args {
             nodeid,
             creds,
             bytes: KVec::new(),
+            folios: KVec::new(),
             sink: Sink::default(),
             force: false,
         }
@@ -175,6 +180,13 @@ impl Args {
         self.bytes.extend_from_slice(name, GFP_KERNEL)?;
         self.bytes.push(0, GFP_KERNEL)?;
         Ok(self)
+    }
+
+    /// Adds a payload, behind all arguments: the bytes of folios, whose memory stays until the
+    /// request is ended. They are copied while the server reads the request, not before.
+    pub(crate) fn folios(mut self, folios: KVec<FolioRange>) -> Self {
+        self.folios = folios;
+        self
     }
 
     /// Says where the answer's payload goes.
@@ -254,6 +266,9 @@ pub(crate) struct Request {
     nodeid: u64,
     creds: Creds,
     args: KVec<u8>,
+    /// Behind `args`. Once the request is ended their bytes may be anything, which no server must
+    /// see.
+    folios: KVec<FolioRange>,
     force: bool,
     /// Counts against `max_background`.
     background: bool,
@@ -287,6 +302,7 @@ impl Request {
             nodeid,
             creds,
             bytes,
+            folios,
             sink,
             force,
         } = args;
@@ -303,6 +319,7 @@ impl Request {
                 nodeid,
                 creds,
                 args: bytes,
+                folios,
                 force,
                 background: false,
                 unique: Atomic::new(0),
@@ -337,7 +354,11 @@ impl Request {
 
     /// Bytes of the request, its header included.
     pub(crate) fn len(&self) -> usize {
-        size_of::<InHeader>().saturating_add(self.args.len())
+        let folios = self.folios.iter().map(FolioRange::len);
+        folios.fold(
+            size_of::<InHeader>().saturating_add(self.args.len()),
+            usize::saturating_add,
+        )
     }
 
     /// The header.
@@ -347,7 +368,7 @@ impl Request {
             self.opcode,
             self.unique(),
             self.nodeid,
-            // Names are the longest arguments there are.
+            // The longest requests are WRITEs, as long as `max_write` allows.
             self.len() as u32,
             uid,
             gid,
@@ -358,6 +379,11 @@ impl Request {
     /// What follows the header.
     pub(crate) fn args(&self) -> &[u8] {
         &self.args
+    }
+
+    /// What follows the arguments.
+    pub(crate) fn folios(&self) -> &[FolioRange] {
+        &self.folios
     }
 
     /// Ends the request under its lock, `inner`, which is dropped; [`Ended`] does the rest.

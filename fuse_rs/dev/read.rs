@@ -2,6 +2,7 @@
 
 //! Reading the device: the server takes a request.
 
+use super::MAX_FRUITLESS_FAULTS;
 use crate::{
     chan::Chan,
     iqueue::{
@@ -11,6 +12,7 @@ use crate::{
     pqueue::Pqueue,
     req::{
         Answer,
+        Inner,
         Request, //
     }, //
 };
@@ -21,13 +23,22 @@ use fuse_abi::{
     InHeader,
     Opcode, //
 };
-use fuse_core::request::Read;
+use fuse_core::request::{
+    End,
+    Read, //
+};
 use kernel::{
     iov::IovIterDest,
     prelude::*,
-    sync::Arc, //
+    sync::{
+        lock::spinlock::SpinLockGuard,
+        Arc, //
+    }, //
 };
-use vfs::splice::PipeDest;
+use vfs::{
+    iov,
+    splice::PipeDest, //
+};
 use zerocopy::{
     FromZeros,
     Immutable,
@@ -44,6 +55,13 @@ pub(super) trait Dest {
 
     /// Writes all of `bytes`, or says that it could not. Sleeps.
     fn put(&mut self, bytes: &[u8]) -> bool;
+
+    /// Writes the folios of the request that `reader` has. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV`: an abort has ended the request. Any other: they can't be written.
+    fn put_folios(&mut self, reader: &Reader<'_>) -> Result;
 }
 
 impl Dest for IovIterDest<'_> {
@@ -54,6 +72,31 @@ impl Dest for IovIterDest<'_> {
     fn put(&mut self, bytes: &[u8]) -> bool {
         self.copy_to_iter(bytes) == bytes.len()
     }
+
+    fn put_folios(&mut self, reader: &Reader<'_>) -> Result {
+        let mut fruitless = 0u32;
+        for range in reader.request.folios() {
+            let mut at = 0usize;
+            loop {
+                let copied = reader.copy_section(|| range.copy_to_iter_nofault(at, self))?;
+                at = at.saturating_add(copied);
+                if at >= range.len() {
+                    break;
+                }
+
+                fruitless = if copied == 0 {
+                    fruitless.saturating_add(1)
+                } else {
+                    0
+                };
+                if fruitless > MAX_FRUITLESS_FAULTS {
+                    return Err(EFAULT);
+                }
+                iov::fault_in_writeable(self, range.len().saturating_sub(at))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Dest for PipeDest<'_> {
@@ -63,6 +106,11 @@ impl Dest for PipeDest<'_> {
 
     fn put(&mut self, bytes: &[u8]) -> bool {
         PipeDest::put(self, bytes).is_ok()
+    }
+
+    fn put_folios(&mut self, reader: &Reader<'_>) -> Result {
+        // No copy section: if the request is ended meanwhile, nothing of this gets into the pipe.
+        PipeDest::put_folios(self, reader.request.folios())
     }
 }
 
@@ -84,66 +132,97 @@ pub(super) fn read(
         return Err(EINVAL);
     }
     loop {
-        match chan.next(pqueue, room, nonblock)? {
+        let request = match chan.next(pqueue, room, nonblock)? {
             Work::Forgets {
                 unique,
                 forgets,
                 count,
             } => return read_forgets(unique, forgets, count, to),
-            Work::Request(request) if request.len() <= room => {
-                return read_request(chan, pqueue, &request, to)
-            }
-            Work::Request(request) => {
-                let error = match request.opcode() {
-                    Opcode::Setxattr => E2BIG,
-                    _ => EIO,
-                };
-                fail(chan, pqueue, &request, error)?;
-            }
+            Work::Request(request) => request,
+        };
+        let reader = Reader {
+            chan,
+            pqueue,
+            request,
+        };
+        if reader.request.len() <= room {
+            return reader.read(to);
         }
+        reader.fail(match reader.request.opcode() {
+            Opcode::Setxattr => E2BIG,
+            _ => EIO,
+        })?;
     }
 }
 
-/// Writes a request, which is the reader's.
-fn read_request(
-    chan: &Chan,
-    pqueue: &Pqueue,
-    request: &Arc<Request>,
-    to: &mut impl Dest,
-) -> Result<usize> {
-    // The arguments are the request's own and do not change: there is nothing that an abort would
-    // have to wait for, so this may fault.
-    if !put(to, &request.header()) || !put(to, request.args()) {
-        fail(chan, pqueue, request, EIO)?;
-        return Err(EFAULT);
-    }
-
-    let mut inner = request.lock();
-    match inner.state.read_done() {
-        // Nobody calls `signal` yet, so none has come.
-        Ok(Read::Sent | Read::QueueInterrupt) => {}
-        Ok(Read::End(end)) => {
-            let ended = request.settle(inner, end, Ok(Answer::empty()));
-            pqueue.remove(request.unique());
-            chan.finish(ended);
-        }
-        Err(_) => return Err(ENODEV),
-    }
-    Ok(request.len())
+/// The owner of a request that is being read.
+pub(super) struct Reader<'a> {
+    chan: &'a Chan,
+    pqueue: &'a Pqueue,
+    request: Arc<Request>,
 }
 
-/// Ends a request that can't be read.
-///
-/// # Errors
-///
-/// `ENODEV`: an abort has ended it.
-fn fail(chan: &Chan, pqueue: &Pqueue, request: &Arc<Request>, error: Error) -> Result {
-    let mut inner = request.lock();
-    let end = inner.state.read_failed().map_err(|_| ENODEV)?;
-    let ended = request.settle(inner, end, Err(error));
-    pqueue.remove(request.unique());
-    chan.finish(ended);
-    Ok(())
+impl Reader<'_> {
+    /// Writes the request, for which there is room.
+    fn read(&self, to: &mut impl Dest) -> Result<usize> {
+        // The arguments are the request's own and do not change: there is nothing that an abort
+        // would have to wait for, so this may fault.
+        let written = if put(to, &self.request.header()) && put(to, self.request.args()) {
+            to.put_folios(self)
+        } else {
+            Err(EFAULT)
+        };
+        if written.is_err() {
+            self.fail(EIO)?;
+            return Err(EFAULT);
+        }
+
+        let mut inner = self.request.lock();
+        match inner.state.read_done() {
+            // Nobody calls `signal` yet, so none has come.
+            Ok(Read::Sent | Read::QueueInterrupt) => {}
+            Ok(Read::End(end)) => self.end(inner, end, Ok(Answer::empty())),
+            Err(_) => return Err(ENODEV),
+        }
+        Ok(self.request.len())
+    }
+
+    /// Runs `copy`, which may touch the bytes of the request's folios and must not sleep.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV`: the request was aborted, before or meanwhile; it is ended.
+    fn copy_section<R>(&self, copy: impl FnOnce() -> R) -> Result<R> {
+        self.request.lock().state.enter_copy().map_err(|_| ENODEV)?;
+        let copied = copy();
+        let mut inner = self.request.lock();
+        match inner.state.leave_copy() {
+            Ok(None) => Ok(copied),
+            Ok(Some(end)) => {
+                self.end(inner, end, Err(ECONNABORTED));
+                Err(ENODEV)
+            }
+            Err(_) => Err(ENODEV),
+        }
+    }
+
+    /// Ends the request, which can't be read.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV`: an abort has ended it.
+    fn fail(&self, error: Error) -> Result {
+        let mut inner = self.request.lock();
+        let end = inner.state.read_failed().map_err(|_| ENODEV)?;
+        self.end(inner, end, Err(error));
+        Ok(())
+    }
+
+    fn end(&self, inner: SpinLockGuard<'_, Inner>, end: End, answer: Result<Answer>) {
+        let ended = self.request.settle(inner, end, answer);
+        self.pqueue.remove(self.request.unique());
+        self.chan.finish(ended);
+    }
 }
 
 /// Writes `count` forgets as one request, for which there is room. What can't be written is lost.

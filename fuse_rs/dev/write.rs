@@ -2,6 +2,7 @@
 
 //! Writing the device: the server answers a request.
 
+use super::MAX_FRUITLESS_FAULTS;
 use crate::{
     chan::Chan,
     pqueue::Pqueue,
@@ -24,10 +25,6 @@ use kernel::{
     sync::Arc, //
 };
 use vfs::iov;
-
-/// How often pages may be faulted in in a row without a byte being copied after it: something takes
-/// them away each time.
-const MAX_FRUITLESS_FAULTS: u32 = 16;
 
 /// Takes a message of the server from `from`. Returns its length.
 ///

@@ -42,6 +42,31 @@ size_t fuse_rs_helper_copy_folio_from_iter_nofault(struct folio *folio, size_t o
 	return done;
 }
 
+size_t fuse_rs_helper_copy_folio_to_iter_nofault(struct folio *folio, size_t off,
+						 size_t len, struct iov_iter *i)
+{
+	size_t done = 0;
+
+	pagefault_disable();
+	while (done < len) {
+		size_t span = fuse_rs_folio_span(folio, off + done, len - done);
+		char *addr = kmap_local_folio(folio, off + done);
+		size_t copied = _copy_to_iter(addr, span, i);
+
+		kunmap_local(addr);
+		done += copied;
+		if (copied < span)
+			break;
+	}
+	pagefault_enable();
+	return done;
+}
+
+void fuse_rs_helper_memcpy_from_folio(char *to, struct folio *folio, size_t off, size_t len)
+{
+	memcpy_from_folio(to, folio, off, len);
+}
+
 void fuse_rs_helper_folio_zero_range(struct folio *folio, size_t off, size_t len)
 {
 	folio_zero_range(folio, off, len);

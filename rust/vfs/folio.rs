@@ -7,8 +7,14 @@
 use core::ptr::NonNull;
 use fuse_bindings as bindings;
 use kernel::{
-    iov::IovIterSource,
-    sync::aref::AlwaysRefCounted,
+    iov::{
+        IovIterDest,
+        IovIterSource, //
+    },
+    sync::aref::{
+        ARef,
+        AlwaysRefCounted, //
+    },
     types::Opaque, //
 };
 
@@ -90,6 +96,69 @@ impl Folio {
     /// The part of `len` that lies within the folio.
     fn clamp(&self, offset: usize, len: usize) -> usize {
         len.min(self.size().saturating_sub(offset))
+    }
+}
+
+/// Bytes of a folio, for somebody who reads them.
+///
+/// The reference keeps the memory, not the bytes: they change under the reader unless somebody else
+/// keeps them from it.
+///
+/// # Invariants
+///
+/// `offset + len` is at most the folio's size, and `len` is not 0.
+pub struct FolioRange {
+    folio: ARef<Folio>,
+    offset: usize,
+    len: usize,
+}
+
+impl FolioRange {
+    /// The `len` bytes at `offset`; [`None`] if there are none, or not all of them are within the
+    /// folio.
+    pub fn new(folio: ARef<Folio>, offset: usize, len: usize) -> Option<Self> {
+        if len == 0 || offset.checked_add(len)? > folio.size() {
+            return None;
+        }
+        // INVARIANT: Checked.
+        Some(Self { folio, offset, len })
+    }
+
+    /// The length in bytes, not 0.
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn folio(&self) -> &ARef<Folio> {
+        &self.folio
+    }
+
+    pub(crate) fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Copies what is from `at` on to user memory, as far as that is present; never sleeps for it.
+    ///
+    /// Returns the bytes copied, by which `to` moved on.
+    pub fn copy_to_iter_nofault(&self, at: usize, to: &mut IovIterDest<'_>) -> usize {
+        let len = self.len.saturating_sub(at);
+        let offset = self.offset.saturating_add(at);
+        // SAFETY: By the type invariants the bytes are within the folio, or there are none.
+        unsafe {
+            bindings::copy_folio_to_iter_nofault(self.folio.as_ptr(), offset, len, to.as_raw())
+        }
+    }
+
+    /// Copies what is from `at` on to `to`, as much as there is room for. Returns the bytes copied.
+    pub(crate) fn read(&self, at: usize, to: &mut [u8]) -> usize {
+        let len = self.len.saturating_sub(at).min(to.len());
+        let offset = self.offset.saturating_add(at);
+        let to = to.as_mut_ptr();
+        // SAFETY: By the type invariants the bytes are within the folio, or there are none, and
+        // there is room for them.
+        unsafe { bindings::memcpy_from_folio(to, self.folio.as_ptr(), offset, len) };
+        len
     }
 }
 
