@@ -20,7 +20,6 @@ use crate::{
     pqueue::Pqueue,
     req::{
         Args,
-        Completion,
         Ended,
         Prepared,
         Queue,
@@ -28,7 +27,10 @@ use crate::{
         Request, //
     }, //
 };
-use fuse_abi::ForgetOne;
+use fuse_abi::{
+    ForgetOne,
+    InitFlags, //
+};
 use fuse_core::init::Negotiated;
 use fuse_sys::trace;
 use kernel::{
@@ -57,6 +59,8 @@ use vfs::wait::{
     EPOLLRDNORM, //
 };
 
+mod background;
+
 /// A connection.
 #[pin_data]
 pub(crate) struct Chan {
@@ -65,10 +69,14 @@ pub(crate) struct Chan {
     /// Minor version of the protocol, and most bytes of a WRITE, as INIT has set them; 0 before.
     minor: Atomic<u32>,
     max_write: Atomic<u32>,
-    /// Requests that were queued and whose sender was not told yet how they ended.
-    in_flight: Atomic<usize>,
+    /// Requests whose sender was not told yet how they ended, and tasks that wait to send one.
+    waiting: Atomic<usize>,
     /// Set after [`Iqueue`] was disconnected.
     aborted: Atomic<bool>,
+    /// The server wants to know an abort by the administrator from the end of the mount
+    /// (`ABORT_ERROR`), and that there was one.
+    abort_error: Atomic<bool>,
+    aborted_by_user: Atomic<bool>,
     #[pin]
     iqueue: SpinLock<Iqueue>,
     /// Readers and pollers of the device.
@@ -77,7 +85,10 @@ pub(crate) struct Chan {
     /// Senders that wait for INIT.
     #[pin]
     gate: WaitQueue,
-    /// Woken when nothing is in flight after an abort.
+    /// Tasks that want to send a request in the background, while there are enough of those.
+    #[pin]
+    crowd: WaitQueue,
+    /// Woken when nobody waits any more after an abort.
     #[pin]
     idle: WaitQueue,
     /// The tables of the server's devices.
@@ -95,11 +106,14 @@ impl Chan {
                 connection: Atomic::new(0),
                 minor: Atomic::new(0),
                 max_write: Atomic::new(0),
-                in_flight: Atomic::new(0),
+                waiting: Atomic::new(0),
                 aborted: Atomic::new(false),
+                abort_error: Atomic::new(false),
+                aborted_by_user: Atomic::new(false),
                 iqueue <- new_spinlock!(Iqueue::new(), "fuse_rs_iqueue"),
                 readers <- WaitQueue::new(c"fuse_rs_readers", static_lock_class!()),
                 gate <- WaitQueue::new(c"fuse_rs_gate", static_lock_class!()),
+                crowd <- WaitQueue::new(c"fuse_rs_crowd", static_lock_class!()),
                 idle <- WaitQueue::new(c"fuse_rs_idle", static_lock_class!()),
                 pqueues <- new_mutex!(pqueues, "fuse_rs_pqueues"),
             }),
@@ -114,9 +128,24 @@ impl Chan {
     ///
     /// `EINTR`: a fatal signal came first. `ENOTCONN`, `ECONNREFUSED` as for [`send`](Self::send).
     pub(crate) fn wait_ready(&self) -> Result {
-        self.gate
-            .wait_killable(|| self.iqueue.lock().admits(false))
-            .map_err(|_| EINTR)?
+        self.enter();
+        let ready = self.gate.wait_killable(|| self.iqueue.lock().admits(false));
+        self.leave();
+        ready.map_err(|_| EINTR)?
+    }
+
+    /// A request, or a task that waits to send one, is there.
+    fn enter(&self) {
+        self.waiting.fetch_add(1, Relaxed);
+    }
+
+    /// Its sender was told how the request ended, or the task does not send it.
+    fn leave(&self) {
+        // The last one sees the abort, or wait_aborted() sees the last one: both sides write, have
+        // a full barrier, and read.
+        if self.waiting.fetch_sub(1, Full) == 1 && self.aborted.load(Relaxed) {
+            self.idle.wake_all();
+        }
     }
 
     /// Sends a request and waits for the answer. It waits for INIT before, unless it is forced.
@@ -145,18 +174,25 @@ impl Chan {
     fn queue(&self, prepared: Prepared) -> Result<Arc<Request>> {
         let force = prepared.is_force();
         let mut prepared = Some(prepared);
+        self.enter();
         let queued = self.gate.wait_killable(|| {
             let mut iqueue = self.iqueue.lock();
             if let Err(error) = iqueue.admits(force)? {
                 return Some(Err(error));
             }
             let prepared = prepared.take()?;
-            self.in_flight.fetch_add(1, Relaxed);
             Some(Ok(iqueue.push(self.connection(), prepared)))
         });
-        let request = queued.map_err(|_| EINTR)??;
-        self.wake_reader();
-        Ok(request)
+        match queued.unwrap_or(Err(EINTR)) {
+            Ok(request) => {
+                self.wake_reader();
+                Ok(request)
+            }
+            Err(error) => {
+                self.leave();
+                Err(error)
+            }
+        }
     }
 
     /// A fatal signal came while a task waits for `request`.
@@ -176,35 +212,6 @@ impl Chan {
         Err(EINTR)
     }
 
-    /// Allocates a request to be sent in the background later. Sleeps.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub(crate) fn prepare_background(
-        args: Args,
-        done: Option<KBox<dyn Completion>>,
-    ) -> Result<Prepared> {
-        Prepared::new(args, done)
-    }
-
-    /// Sends a request and does not wait for anything. Its completion runs when it is ended: in
-    /// here, if there is no server. Only `max_background` requests are under way at a time, the
-    /// others wait for their turn, and for INIT. Does not sleep, if the completion does not.
-    pub(crate) fn send_background(&self, mut prepared: Prepared) {
-        prepared.set_background();
-        let mut iqueue = self.iqueue.lock();
-        if let Some(Err(error)) = iqueue.admits(prepared.is_force()) {
-            drop(iqueue);
-            return refuse(prepared, error);
-        }
-        self.in_flight.fetch_add(1, Relaxed);
-        iqueue.push_background(prepared);
-        let started = iqueue.start_background(self.connection());
-        drop(iqueue);
-        self.wake_readers(started);
-    }
-
     /// Sends INIT, which does not wait for itself. Otherwise as
     /// [`send_background`](Self::send_background).
     pub(crate) fn send_init(&self, prepared: Prepared) {
@@ -213,7 +220,7 @@ impl Chan {
             drop(iqueue);
             return refuse(prepared, ENOTCONN);
         }
-        self.in_flight.fetch_add(1, Relaxed);
+        self.enter();
         iqueue.push(self.connection(), prepared);
         drop(iqueue);
         self.wake_reader();
@@ -234,11 +241,14 @@ impl Chan {
     pub(crate) fn set_initialized(&self, negotiated: &Negotiated) {
         self.minor.store(negotiated.minor, Relaxed);
         self.max_write.store(negotiated.limits.max_write, Relaxed);
+        let abort_error = negotiated.flags.contains(InitFlags::ABORT_ERROR);
+        self.abort_error.store(abort_error, Relaxed);
         let mut iqueue = self.iqueue.lock();
-        iqueue.open(negotiated.max_background);
+        iqueue.open(negotiated.max_background, negotiated.congestion_threshold);
         let started = iqueue.start_background(self.connection());
         drop(iqueue);
         self.gate.wake_all();
+        self.crowd.wake_all();
         self.wake_readers(started);
     }
 
@@ -247,6 +257,7 @@ impl Chan {
     pub(crate) fn set_failed(&self) {
         let waiting = self.iqueue.lock().fail();
         self.gate.wake_all();
+        self.crowd.wake_all();
         self.end_all(waiting, ECONNREFUSED);
     }
 
@@ -266,6 +277,7 @@ impl Chan {
         // For those who lost the race to abort and wait: the last request may have ended already.
         self.idle.wake_all();
         self.gate.wake_all();
+        self.crowd.wake_all();
         self.readers.wake_all();
 
         // No reader takes a request any more: all are in a table or in what was taken out of the
@@ -277,11 +289,36 @@ impl Chan {
         self.end_all(background, ECONNABORTED);
     }
 
+    /// As [`abort`](Self::abort), by the administrator: the server gets `ECONNABORTED` from its
+    /// device instead of `ENODEV`, if it has asked for that. Sleeps.
+    #[expect(dead_code)] // For the control filesystem.
+    pub(crate) fn abort_by_user(&self) {
+        if self.abort_error.load(Relaxed) {
+            self.aborted_by_user.store(true, Relaxed);
+        }
+        self.abort();
+    }
+
+    /// What the server is told by its device when the connection is gone.
+    pub(crate) fn gone(&self) -> Error {
+        if self.aborted_by_user.load(Relaxed) {
+            ECONNABORTED
+        } else {
+            ENODEV
+        }
+    }
+
+    /// Requests whose sender was not told yet how they ended, and tasks that wait to send one.
+    #[expect(dead_code)] // For the control filesystem.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.load(Relaxed)
+    }
+
     /// Waits until each request is ended and its sender told. After [`abort`](Self::abort), else
     /// there is no end to it. Sleeps.
     pub(crate) fn wait_aborted(&self) {
         self.idle
-            .wait(|| (self.in_flight.load(Relaxed) == 0).then_some(()))
+            .wait(|| (self.waiting.load(Relaxed) == 0).then_some(()))
     }
 
     /// Whether there is a server.
@@ -341,17 +378,9 @@ impl Chan {
         );
         let request = ended.deliver();
         if request.is_background() {
-            let mut iqueue = self.iqueue.lock();
-            iqueue.end_background();
-            let started = iqueue.start_background(self.connection());
-            drop(iqueue);
-            self.wake_readers(started);
+            self.end_background();
         }
-        // The last one sees the abort, or wait_aborted() sees the last one: both sides write, have
-        // a full barrier, and read.
-        if self.in_flight.fetch_sub(1, Full) == 1 && self.aborted.load(Relaxed) {
-            self.idle.wake_all();
-        }
+        self.leave();
     }
 
     /// Lets a device serve the connection. Sleeps.
@@ -384,11 +413,11 @@ impl Chan {
     ///
     /// # Errors
     ///
-    /// `ENODEV`: there is no client any more.
+    /// Those of [`gone`](Self::gone): there is no client any more.
     fn take(&self, pqueue: &Pqueue, buf_len: usize) -> Option<Result<Work>> {
         let mut iqueue = self.iqueue.lock();
         if !iqueue.is_connected() {
-            return Some(Err(ENODEV));
+            return Some(Err(self.gone()));
         }
         iqueue.take(pqueue, self.minor(), buf_len).map(Ok)
     }
@@ -397,7 +426,7 @@ impl Chan {
     ///
     /// # Errors
     ///
-    /// `ENODEV`: there is no client any more. `EAGAIN`: nothing there. `ERESTARTSYS`: a signal.
+    /// Those of [`gone`](Self::gone): there is no client any more. `EAGAIN`: nothing there. `ERESTARTSYS`: a signal.
     pub(crate) fn next(&self, pqueue: &Pqueue, buf_len: usize, nonblock: bool) -> Result<Work> {
         if nonblock {
             return self.take(pqueue, buf_len).unwrap_or(Err(EAGAIN));

@@ -140,7 +140,7 @@ pub(crate) fn open(inode: &INode, file: &File, is_dir: bool) -> Result<Arc<OpenF
         },
         GFP_KERNEL,
     )?;
-    let release = Chan::prepare_background(args, Some(done))?;
+    let release = conn.chan().prepare_background(args, Some(done))?;
 
     let flags = file.flags() & !(flags::O_CREAT | flags::O_EXCL | flags::O_NOCTTY | flags::O_TRUNC);
     let out = if unsupported.get() {

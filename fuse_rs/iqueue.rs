@@ -37,8 +37,9 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Background requests that may be under way until INIT says how many.
+/// Background requests that may be under way until INIT says how many, and how many are congestion.
 const DEFAULT_MAX_BACKGROUND: u32 = 12;
+const DEFAULT_CONGESTION_THRESHOLD: u32 = 9;
 
 /// Whether requests may pass.
 #[derive(Clone, Copy, PartialEq)]
@@ -91,8 +92,12 @@ pub(crate) struct Iqueue {
     /// Background requests beyond `max_background`, oldest first. The keys only number them.
     background: Queue,
     background_queued: u64,
+    /// Background requests that were started and have not ended, and those that wait for their turn
+    /// besides.
     background_active: u32,
+    background_all: u32,
     max_background: u32,
+    congestion_threshold: u32,
 }
 
 impl Iqueue {
@@ -109,7 +114,9 @@ impl Iqueue {
             background: RBTree::new(),
             background_queued: 0,
             background_active: 0,
+            background_all: 0,
             max_background: DEFAULT_MAX_BACKGROUND,
+            congestion_threshold: DEFAULT_CONGESTION_THRESHOLD,
         }
     }
 
@@ -139,6 +146,38 @@ impl Iqueue {
         }
     }
 
+    /// Whether a task may add a background request: [`None`] is not yet.
+    ///
+    /// # Errors
+    ///
+    /// As for [`admits`](Self::admits).
+    pub(crate) fn admits_background(&self) -> Option<Result> {
+        let admitted = self.admits(false)?;
+        (admitted.is_err() || self.background_all < self.max_background).then_some(admitted)
+    }
+
+    pub(crate) fn is_congested(&self) -> bool {
+        self.background_all >= self.congestion_threshold
+    }
+
+    pub(crate) fn max_background(&self) -> u32 {
+        self.max_background
+    }
+
+    /// Returns how many background requests there is room for.
+    pub(crate) fn set_max_background(&mut self, max: u32) -> u32 {
+        self.max_background = max;
+        max.saturating_sub(self.background_all)
+    }
+
+    pub(crate) fn congestion_threshold(&self) -> u32 {
+        self.congestion_threshold
+    }
+
+    pub(crate) fn set_congestion_threshold(&mut self, threshold: u32) {
+        self.congestion_threshold = threshold;
+    }
+
     fn next_unique(&mut self) -> u64 {
         let unique = request::unique(self.numbered);
         self.numbered = self.numbered.wrapping_add(1);
@@ -165,6 +204,7 @@ impl Iqueue {
     pub(crate) fn push_background(&mut self, prepared: Prepared) {
         let (request, slot) = prepared.into_parts();
         self.background_queued = self.background_queued.wrapping_add(1);
+        self.background_all = self.background_all.saturating_add(1);
         self.background
             .insert(slot.into_node(self.background_queued, request));
     }
@@ -188,6 +228,7 @@ impl Iqueue {
     pub(crate) fn end_background(&mut self) {
         // One that has ended before it was started makes no difference: none is started after that.
         self.background_active = self.background_active.saturating_sub(1);
+        self.background_all = self.background_all.saturating_sub(1);
     }
 
     pub(crate) fn push_forget(&mut self, slot: ForgetSlot, forget: ForgetOne) {
@@ -202,10 +243,11 @@ impl Iqueue {
         self.pending.remove_node(&unique)
     }
 
-    /// Lets requests pass. INIT has allowed `max_background` of them in the background.
-    pub(crate) fn open(&mut self, max_background: u32) {
+    /// Lets requests pass. INIT has set the limits of background requests.
+    pub(crate) fn open(&mut self, max_background: u32, congestion_threshold: u32) {
         self.gate = Gate::Open;
         self.max_background = max_background;
+        self.congestion_threshold = congestion_threshold;
     }
 
     /// INIT has failed. Returns the background requests that waited for it, to be ended.

@@ -4,7 +4,6 @@
 //! wait for the answer, but every other request does.
 
 use crate::{
-    chan::Chan,
     conn::Conn,
     req::{Args, Completion, Creds, Prepared, Reply, Sink},
     sysctl,
@@ -25,6 +24,7 @@ const OFFER: InitFlags = InitFlags::ASYNC_READ
     .union(InitFlags::PARALLEL_DIROPS)
     .union(InitFlags::NO_OPEN_SUPPORT)
     .union(InitFlags::NO_OPENDIR_SUPPORT)
+    .union(InitFlags::ABORT_ERROR)
     .union(InitFlags::MAX_PAGES)
     .union(InitFlags::INIT_EXT);
 
@@ -62,7 +62,7 @@ pub(crate) fn prepare(conn: &Arc<Conn>, bdi: ARef<Bdi>) -> Result<Prepared> {
         offer,
         max_pages_limit,
     };
-    Chan::prepare_background(args, Some(KBox::new(done, GFP_KERNEL)?))
+    Prepared::new(args, Some(KBox::new(done, GFP_KERNEL)?))
 }
 
 impl Init {

@@ -120,7 +120,7 @@ impl Dest for PipeDest<'_> {
 ///
 /// `EINVAL`: the buffer is too small for the largest request that may come. `EAGAIN`: no request,
 /// and `nonblock`. `ERESTARTSYS`: a signal. `EFAULT`: not all of the buffer can be written; the
-/// request has failed. `ENODEV`: there is no client any more.
+/// request has failed. Those of [`Chan::gone`]: there is no client any more.
 pub(super) fn read(
     chan: &Chan,
     pqueue: &Pqueue,
@@ -182,7 +182,7 @@ impl Reader<'_> {
             // Nobody calls `signal` yet, so none has come.
             Ok(Read::Sent | Read::QueueInterrupt) => {}
             Ok(Read::End(end)) => self.end(inner, end, Ok(Answer::empty())),
-            Err(_) => return Err(ENODEV),
+            Err(_) => return Err(self.chan.gone()),
         }
         Ok(self.request.len())
     }
@@ -191,18 +191,18 @@ impl Reader<'_> {
     ///
     /// # Errors
     ///
-    /// `ENODEV`: the request was aborted, before or meanwhile; it is ended.
+    /// Those of [`Chan::gone`]: the request was aborted, before or meanwhile; it is ended.
     fn copy_section<R>(&self, copy: impl FnOnce() -> R) -> Result<R> {
-        self.request.lock().state.enter_copy().map_err(|_| ENODEV)?;
+        self.request.lock().state.enter_copy().map_err(|_| self.chan.gone())?;
         let copied = copy();
         let mut inner = self.request.lock();
         match inner.state.leave_copy() {
             Ok(None) => Ok(copied),
             Ok(Some(end)) => {
                 self.end(inner, end, Err(ECONNABORTED));
-                Err(ENODEV)
+                Err(self.chan.gone())
             }
-            Err(_) => Err(ENODEV),
+            Err(_) => Err(self.chan.gone()),
         }
     }
 
@@ -210,10 +210,10 @@ impl Reader<'_> {
     ///
     /// # Errors
     ///
-    /// `ENODEV`: an abort has ended it.
+    /// Those of [`Chan::gone`]: an abort has ended it.
     fn fail(&self, error: Error) -> Result {
         let mut inner = self.request.lock();
-        let end = inner.state.read_failed().map_err(|_| ENODEV)?;
+        let end = inner.state.read_failed().map_err(|_| self.chan.gone())?;
         self.end(inner, end, Err(error));
         Ok(())
     }

@@ -9,7 +9,6 @@ use super::{
     OpenFile, //
 };
 use crate::{
-    chan::Chan,
     inode::{
         self,
         conn,
@@ -138,7 +137,7 @@ fn send(inode: &INode, chunk: Chunk, batch: Batch) -> Result {
     let args =
         read_args(inode, Opcode::Read, &batch.open, chunk.pos, chunk.len)?.sink(Sink::Folios(sink));
     if conn.features().contains(InitFlags::ASYNC_READ) {
-        let prepared = Chan::prepare_background(args, None)?;
+        let prepared = conn.chan().prepare_background(args, None)?;
         conn.chan().send_background(prepared);
         Ok(())
     } else {

@@ -10,6 +10,11 @@ void fuse_rs_helper_wake_up_all(struct wait_queue_head *wq)
 	wake_up_all(wq);
 }
 
+void fuse_rs_helper_wake_up_nr(struct wait_queue_head *wq, int nr)
+{
+	wake_up_nr(wq, nr);
+}
+
 /* @events: EPOLL*, the ready events; pollers of others are not woken. */
 void fuse_rs_helper_wake_up_poll(struct wait_queue_head *wq, __poll_t events)
 {

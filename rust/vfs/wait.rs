@@ -86,6 +86,23 @@ impl WaitQueue {
         self.wait_in(TASK_KILLABLE, 0, &mut condition)
     }
 
+    /// As [`wait_killable`](Self::wait_killable); [`wake`](Self::wake) wakes only so many of the
+    /// tasks that wait so. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `ERESTARTSYS`: a fatal signal came first.
+    pub fn wait_killable_exclusive<R>(
+        &self,
+        mut condition: impl FnMut() -> Option<R>,
+    ) -> Result<R> {
+        self.wait_in(
+            TASK_KILLABLE,
+            bindings::WQ_FLAG_EXCLUSIVE as c_int,
+            &mut condition,
+        )
+    }
+
     /// Waits until `condition` gives a value or a signal is pending; [`wake_poll`](Self::wake_poll)
     /// wakes one of the tasks that wait so. Sleeps.
     ///
@@ -142,6 +159,16 @@ impl WaitQueue {
     pub fn wake_all(&self) {
         // SAFETY: By the type invariants the queue is initialised.
         unsafe { bindings::wake_up_all(self.head.get()) };
+    }
+
+    /// Wakes `count` exclusive waiters, and all others. Any context.
+    pub fn wake(&self, count: u32) {
+        let count = c_int::try_from(count).unwrap_or(c_int::MAX);
+        // To C, 0 is all.
+        if count > 0 {
+            // SAFETY: By the type invariants the queue is initialised.
+            unsafe { bindings::wake_up_nr(self.head.get(), count) };
+        }
     }
 
     /// Wakes one exclusive waiter, all others, and the pollers that poll for one of the events
