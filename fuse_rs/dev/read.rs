@@ -60,7 +60,7 @@ pub(super) trait Dest {
     ///
     /// # Errors
     ///
-    /// `ENODEV`: an abort has ended the request. Any other: they can't be written.
+    /// That of [`Chan::gone`]: an abort has ended the request. Any other: they can't be written.
     fn put_folios(&mut self, reader: &Reader<'_>) -> Result;
 }
 
@@ -193,7 +193,11 @@ impl Reader<'_> {
     ///
     /// Those of [`Chan::gone`]: the request was aborted, before or meanwhile; it is ended.
     fn copy_section<R>(&self, copy: impl FnOnce() -> R) -> Result<R> {
-        self.request.lock().state.enter_copy().map_err(|_| self.chan.gone())?;
+        self.request
+            .lock()
+            .state
+            .enter_copy()
+            .map_err(|_| self.chan.gone())?;
         let copied = copy();
         let mut inner = self.request.lock();
         match inner.state.leave_copy() {
