@@ -3,6 +3,7 @@
 //! Mount options.
 
 use crate::{
+    chan::Chan,
     conn::{self, Conn},
     dev::{self, Dev},
     super_block::{self, Fuse},
@@ -12,7 +13,7 @@ use vfs::{
     attr::FileType,
     cred::{Kgid, Kuid, UserNamespace},
     dentry::Root,
-    fs_context::{FsContext, Param},
+    fs_context::{FsContext, Param, Tree},
     sb_flags,
     super_block::{NewSuperBlock, SuperBlock},
 };
@@ -71,8 +72,9 @@ impl Context {
         Ok(())
     }
 
+    /// Servers can rely on READs of 4096 bytes.
     fn set_max_read(&mut self, _fc: &FsContext<Fuse>, bytes: u32) -> Result {
-        self.max_read = bytes;
+        self.max_read = bytes.max(4096);
         Ok(())
     }
 
@@ -82,6 +84,17 @@ impl Context {
         }
         self.subtype = Some(subtype.try_into()?);
         Ok(())
+    }
+}
+
+/// The mount that the server of `chan` has; it can have no other.
+fn mounted(fc: &FsContext<Fuse>, chan: &Arc<Chan>) -> Result<Tree<Fuse>> {
+    match fc.find_super(|conn| Arc::ptr_eq(conn.chan(), chan))? {
+        Some(sb) => Ok(Tree::Existing(sb)),
+        None => {
+            fc.errorfc(c"fd: its mount is gone");
+            Err(ENOTCONN)
+        }
     }
 }
 
@@ -112,7 +125,12 @@ impl vfs::fs_context::Context<Fuse> for Context {
         })
     }
 
-    fn get_tree(&mut self, fc: &FsContext<Fuse>) -> Result<Arc<Conn>> {
+    fn get_tree(&mut self, fc: &FsContext<Fuse>) -> Result<Tree<Fuse>> {
+        if let Some((_, dev)) = &self.dev {
+            if let Some(chan) = dev.chan() {
+                return mounted(fc, chan);
+            }
+        }
         let (Some(user_id), Some(group_id), true) = (
             self.user_id,
             self.group_id,
@@ -126,7 +144,7 @@ impl vfs::fs_context::Context<Fuse> for Context {
         // Nothing that changes a file is implemented, nor are ACLs.
         fc.set_sb_flags((fc.sb_flags() | sb_flags::RDONLY) & !sb_flags::POSIXACL);
 
-        Conn::new(
+        let conn = Conn::new(
             conn::Options {
                 user_id,
                 group_id,
@@ -135,7 +153,8 @@ impl vfs::fs_context::Context<Fuse> for Context {
                 max_read: self.max_read,
             },
             fc.user_ns().into(),
-        )
+        )?;
+        Ok(Tree::New(conn))
     }
 
     fn fill_super(

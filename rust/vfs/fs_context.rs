@@ -14,10 +14,14 @@ use crate::{
     super_block::{NewSuperBlock, SuperBlock},
     FileSystem, //
 };
-use core::{marker::PhantomData, mem::MaybeUninit, ptr::null_mut};
+use core::{
+    marker::PhantomData,
+    mem::{ManuallyDrop, MaybeUninit},
+    ptr::{null_mut, NonNull}, //
+};
 use fuse_bindings as bindings;
 use kernel::{
-    error::{from_result, to_result},
+    error::{from_err_ptr, from_result, to_result},
     fs::{File, LocalFile},
     prelude::*,
     str::as_char_ptr_in_const_context,
@@ -96,11 +100,103 @@ impl<T: FileSystem> FsContext<T> {
         unsafe { bindings::errorfc_str(self.as_ptr(), message.as_char_ptr()) };
     }
 
+    /// Finds a superblock of the filesystem for which `test` holds, so that it is mounted once more:
+    /// [`Tree::Existing`]. `test` is called with a spinlock held, also for superblocks that are
+    /// being set up or going. Those are waited for; sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY`: it is another user namespace's, or the mounter insists on a new one. `ENOMEM`.
+    pub fn find_super<F>(&self, test: F) -> Result<Option<Existing<T>>>
+    where
+        F: Fn(<T::SuperBlockInfo as ForeignOwnable>::Borrowed<'_>) -> bool,
+    {
+        /// # Safety
+        ///
+        /// `sb` must be a superblock of `T` whose information is there, `fc` the context of a
+        /// `find_super` that searches with an `F`.
+        unsafe extern "C" fn test_super<T: FileSystem, F>(
+            sb: *mut bindings::super_block,
+            fc: *mut kernel::bindings::fs_context,
+        ) -> c_int
+        where
+            F: Fn(<T::SuperBlockInfo as ForeignOwnable>::Borrowed<'_>) -> bool,
+        {
+            let fc: *mut bindings::fs_context = fc.cast();
+            // SAFETY: `find_super` has the context to itself.
+            let test = unsafe { (*fc).sget_key };
+            // SAFETY: By the function's contract.
+            let test = unsafe { &*test.cast::<F>() };
+            // SAFETY: By the function's contract.
+            let sb = unsafe { SuperBlock::<T>::from_raw(sb) };
+            test(sb.info()).into()
+        }
+
+        /// Fails, as no new superblock is wanted.
+        unsafe extern "C" fn set_none(
+            _sb: *mut bindings::super_block,
+            _fc: *mut kernel::bindings::fs_context,
+        ) -> c_int {
+            ENOENT.to_errno()
+        }
+
+        let fc = self.as_ptr();
+        // SAFETY: By the type invariant.
+        unsafe { (*fc).sget_key = (&raw const test).cast_mut().cast() };
+        // Superblocks of the type are found from when they have their information until `kill_sb`
+        // has called `kill_anon_super`, after which it drops that.
+        //
+        // SAFETY: The context is valid, and the callbacks are for its type.
+        let sb = unsafe { bindings::sget_fc(fc.cast(), Some(test_super::<T, F>), Some(set_none)) };
+        // SAFETY: By the type invariant.
+        unsafe { (*fc).sget_key = null_mut() };
+        match from_err_ptr(sb) {
+            // INVARIANT: What `sget_fc` returns is active and locked, and complete as it is not new.
+            Ok(sb) => Ok(NonNull::new(sb).map(|sb| Existing(sb, PhantomData))),
+            Err(error) if error == ENOENT => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Fails with `EINVAL`, after [`Self::errorfc`].
     pub fn invalfc<R>(&self, message: &CStr) -> Result<R> {
         self.errorfc(message);
         Err(EINVAL)
     }
+}
+
+/// A superblock found by [`FsContext::find_super`]. It does not go while it is held.
+///
+/// # Invariants
+///
+/// It is a complete superblock of `T`, with an active reference that is ours, and `s_umount` is held
+/// for writing.
+pub struct Existing<T>(NonNull<bindings::super_block>, PhantomData<fn() -> T>);
+
+impl<T> Existing<T> {
+    /// Its root, with a reference; the active reference and the lock pass to the caller.
+    fn into_root(self) -> *mut bindings::dentry {
+        let sb = ManuallyDrop::new(self).0.as_ptr();
+        // SAFETY: A complete superblock has a root.
+        let root = unsafe { (*sb).s_root };
+        // SAFETY: As above.
+        unsafe { bindings::dget(root) }
+    }
+}
+
+impl<T> Drop for Existing<T> {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::deactivate_locked_super(self.0.as_ptr()) };
+    }
+}
+
+/// What is mounted.
+pub enum Tree<T: FileSystem> {
+    /// A new superblock that carries this.
+    New(T::SuperBlockInfo),
+    /// A superblock that exists, and stays as it is.
+    Existing(Existing<T>),
 }
 
 /// What mount options are gathered in, from the first option to the superblock.
@@ -113,8 +209,8 @@ pub trait Context<T: FileSystem<Context = Self>>: Sized + Send + 'static {
     /// Begins to mount or remount.
     fn new(fc: &FsContext<T>) -> Result<Self>;
 
-    /// All options are there: checks them, and makes what the superblock carries.
-    fn get_tree(&mut self, fc: &FsContext<T>) -> Result<T::SuperBlockInfo>;
+    /// All options are there: checks them, and finds the superblock or makes what a new one carries.
+    fn get_tree(&mut self, fc: &FsContext<T>) -> Result<Tree<T>>;
 
     /// Sets up the superblock, which is not visible to others yet, and makes its root. On an error
     /// all that was done to the superblock is undone, without a call of
@@ -263,7 +359,8 @@ impl<T: FileSystem> Param<T> {
                     unsafe { LocalFile::from_raw_file(file) }.into()
                 } else {
                     // SAFETY: As above.
-                    LocalFile::fget(unsafe { value.cast::<u32>().read() })?
+                    LocalFile::fget(unsafe { value.cast::<u32>().read() })
+                        .inspect_err(|_| fc.errorfc(c"no file is open by this number"))?
                 };
                 // SAFETY: Neither fsconfig(2) nor mount(2) uses a file position.
                 let file = unsafe { LocalFile::assume_no_fdget_pos(file) };
@@ -403,7 +500,15 @@ impl<T: FileSystem> Table<T> {
             let context = unsafe { Self::context(fc) };
             // SAFETY: By the function's contract.
             let this = unsafe { FsContext::from_raw(fc) };
-            let info = context.get_tree(this)?.into_foreign();
+            let info = match context.get_tree(this)? {
+                Tree::New(info) => info.into_foreign(),
+                Tree::Existing(sb) => {
+                    // SAFETY: `fc` is valid, and nobody else uses it. It takes over what holds the
+                    // superblock.
+                    unsafe { (*fc).root = sb.into_root() };
+                    return Ok(0);
+                }
+            };
             // SAFETY: `fc` is valid, and nobody else uses it.
             unsafe { (*fc).s_fs_info = info };
             // SAFETY: The callback is the one for this type.
