@@ -7,7 +7,7 @@ pub(crate) mod init;
 
 use crate::{chan::Chan, req::Creds};
 use fuse_abi::InitFlags;
-use fuse_core::{init::Negotiated, limits::Limits};
+use fuse_core::{init::Negotiated, limits::Limits, lock_owner::LockOwners};
 use fuse_sys::params;
 use kernel::{
     pid_namespace::PidNamespace,
@@ -18,7 +18,11 @@ use kernel::{
         Arc, SetOnce,
     },
 };
-use vfs::cred::{self, Kgid, Kuid, UserNamespace};
+use vfs::{
+    cred::{self, Kgid, Kuid, UserNamespace},
+    lock::LockOwner,
+    random,
+};
 
 /// Until INIT is answered, the smallest limits that any server has: a folio of more than a page
 /// cannot be read.
@@ -70,6 +74,7 @@ pub(crate) struct Conn {
     pid_ns: ARef<PidNamespace>,
     negotiated: SetOnce<Negotiated>,
     attr_version: Atomic<u64>,
+    lock_owners: LockOwners,
     /// ENOSYS to OPEN: files need no OPEN.
     pub(crate) no_open: Sticky,
     /// ENOSYS to OPENDIR: directories need no OPENDIR.
@@ -78,6 +83,12 @@ pub(crate) struct Conn {
     pub(crate) no_access: Sticky,
     /// ENOSYS to FLUSH: there is nothing to do at close.
     pub(crate) no_flush: Sticky,
+    /// ENOSYS to FSYNC: what is written is durable, or the server does not care.
+    pub(crate) no_fsync: Sticky,
+    /// ENOSYS to FSYNCDIR: as for FSYNC.
+    pub(crate) no_fsyncdir: Sticky,
+    /// ENOSYS to LSEEK: files have no holes.
+    pub(crate) no_lseek: Sticky,
 }
 
 impl Conn {
@@ -92,10 +103,14 @@ impl Conn {
                 pid_ns: cred::current_pid_ns()?,
                 negotiated: SetOnce::new(),
                 attr_version: Atomic::new(1),
+                lock_owners: LockOwners::new(random::words()),
                 no_open: Sticky::new(),
                 no_opendir: Sticky::new(),
                 no_access: Sticky::new(),
                 no_flush: Sticky::new(),
+                no_fsync: Sticky::new(),
+                no_fsyncdir: Sticky::new(),
+                no_lseek: Sticky::new(),
             },
             GFP_KERNEL,
         )?)
@@ -144,6 +159,11 @@ impl Conn {
             gid: self.user_ns.from_kgid_munged(ids.fsgid),
             pid: cred::current_pid(&self.pid_ns),
         }
+    }
+
+    /// What the server is told of the owner of a lock.
+    pub(crate) fn lock_owner(&self, owner: LockOwner) -> u64 {
+        self.lock_owners.name(owner.addr())
     }
 
     /// Limits of READ and WRITE.

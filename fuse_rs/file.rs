@@ -27,6 +27,10 @@ use crate::{
 };
 use fuse_abi::{
     FlushIn,
+    FsyncFlags,
+    FsyncIn,
+    LseekIn,
+    LseekOut,
     Opcode,
     OpenFlags,
     OpenIn,
@@ -49,8 +53,10 @@ use vfs::{
     attr::FileType,
     file::{
         self,
-        Kiocb, //
-    }, //
+        Kiocb,
+        Whence, //
+    },
+    lock::LockOwner, //
 };
 
 pub(crate) type File = vfs::file::File<Fuse>;
@@ -183,6 +189,64 @@ fn apply_open_flags(file: &File, open_flags: OpenFlags, is_dir: bool) {
     }
 }
 
+/// Asks the server to make a file or directory durable. Sleeps.
+pub(crate) fn fsync(file: &File, datasync: bool, is_dir: bool) -> Result {
+    let inode = file.inode();
+    inode::check_good(inode)?;
+    let conn = conn(inode);
+    let (opcode, unsupported) = if is_dir {
+        (Opcode::Fsyncdir, &conn.no_fsyncdir)
+    } else {
+        (Opcode::Fsync, &conn.no_fsync)
+    };
+    if unsupported.get() {
+        return Ok(());
+    }
+    let mut arg = FsyncIn {
+        fh: open_file(file)?.fh,
+        ..FsyncIn::default()
+    };
+    arg.fsync_flags.set(FsyncFlags::FDATASYNC, datasync);
+    let args = Args::new(opcode, nodeid(inode), conn.creds()?).arg(&arg)?;
+    match conn.chan().send(args) {
+        Err(err) if err == ENOSYS => {
+            unsupported.set();
+            Ok(())
+        }
+        result => result.map(|_| ()),
+    }
+}
+
+/// Asks the server where data or a hole begins, at or behind `offset`; none if it does not know of
+/// holes. Sleeps.
+fn seek_data(file: &File, offset: i64, whence: Whence) -> Result<Option<i64>> {
+    let inode = file.inode();
+    let conn = conn(inode);
+    if conn.no_lseek.get() {
+        return Ok(None);
+    }
+    let args = Args::new(Opcode::Lseek, nodeid(inode), conn.creds()?)
+        .arg(&LseekIn {
+            fh: open_file(file)?.fh,
+            offset: offset as u64,
+            whence: whence.as_raw(),
+            ..LseekIn::default()
+        })?
+        .sink(Sink::exactly(LseekOut::wire_size(conn.minor())));
+    match conn.chan().send(args) {
+        Ok(reply) => {
+            let out = LseekOut::parse(reply.bytes(), conn.minor()).map_err(|_| EIO)?;
+            // A position that no file has is refused as one.
+            Ok(Some(out.offset().map_err(|_| EINVAL)?))
+        }
+        Err(err) if err == ENOSYS => {
+            conn.no_lseek.set();
+            Ok(None)
+        }
+        Err(err) => Err(err),
+    }
+}
+
 /// The operations of regular files.
 struct Regular;
 
@@ -208,7 +272,7 @@ impl file::Operations for Regular {
         drop(open);
     }
 
-    fn flush(file: &File, _owner: usize) -> Result {
+    fn flush(file: &File, owner: LockOwner) -> Result {
         let inode = file.inode();
         inode::check_good(inode)?;
         let open = open_file(file)?;
@@ -216,10 +280,10 @@ impl file::Operations for Regular {
         if conn.no_flush.get() || open.open_flags.contains(OpenFlags::NOFLUSH) {
             return Ok(());
         }
-        // No lock is kept at the server, so there is no owner whose locks could go.
         let args = Args::new(Opcode::Flush, nodeid(inode), conn.forced_creds())
             .arg(&FlushIn {
                 fh: open.fh,
+                lock_owner: conn.lock_owner(owner),
                 ..FlushIn::default()
             })?
             .force();
@@ -232,9 +296,23 @@ impl file::Operations for Regular {
         }
     }
 
-    fn refresh_size(file: &File) -> Result {
-        inode::check_good(file.inode())?;
-        dir::refresh(file.inode())
+    fn llseek(file: &File, offset: i64, whence: Whence) -> Result<i64> {
+        let inode = file.inode();
+        if whence.is_data_or_hole() {
+            inode::check_good(inode)?;
+            if let Some(found) = seek_data(file, offset, whence)? {
+                return file.set_pos(found);
+            }
+        }
+        if whence.is_end() || whence.is_data_or_hole() {
+            inode::check_good(inode)?;
+            dir::refresh(inode)?;
+        }
+        file.generic_seek(offset, whence)
+    }
+
+    fn fsync(file: &File, datasync: bool) -> Result {
+        fsync(file, datasync, false)
     }
 
     fn read_iter(mut kiocb: Kiocb<'_, Fuse>, iov: &mut IovIterDest<'_>) -> Result<usize> {

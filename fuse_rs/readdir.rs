@@ -58,6 +58,10 @@ impl Operations for DirFile {
         drop(open);
     }
 
+    fn fsync(file: &File, datasync: bool) -> Result {
+        file::fsync(file, datasync, true)
+    }
+
     fn iterate_shared(file: &File, ctx: &mut DirContext<'_>) -> Result {
         let inode = file.inode();
         inode::check_good(inode)?;

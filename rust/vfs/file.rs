@@ -4,7 +4,7 @@
 //!
 //! C header: [`include/linux/fs.h`](srctree/include/linux/fs.h) (`struct file_operations`)
 
-use crate::{attr::FileType, inode::INode, FileSystem};
+use crate::{attr::FileType, inode::INode, lock::LockOwner, FileSystem};
 use core::{marker::PhantomData, ops::Deref};
 use fuse_bindings as bindings;
 use kernel::{
@@ -66,6 +66,29 @@ impl<T: FileSystem> File<T> {
         unsafe { bindings::stream_open(bindings::file_inode(self.0.as_ptr()), self.0.as_ptr()) };
     }
 
+    /// Seeks as in any file whose size is known, which has no holes (`generic_file_llseek`).
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL`, `ENXIO`, `EOVERFLOW` as of lseek(2).
+    pub fn generic_seek(&self, offset: i64, whence: Whence) -> Result<i64> {
+        // SAFETY: The file is open.
+        let pos = unsafe { bindings::generic_file_llseek(self.0.as_ptr(), offset, whence.0) };
+        result(pos)
+    }
+
+    /// Sets the position, in bytes.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL`: no file of this filesystem can be so large.
+    pub fn set_pos(&self, pos: i64) -> Result<i64> {
+        // SAFETY: The superblock of an open file is valid.
+        let max = unsafe { (*self.inode().super_block().as_ptr()).s_maxbytes };
+        // SAFETY: The file is open.
+        result(unsafe { bindings::vfs_setpos(self.0.as_ptr(), pos, max) })
+    }
+
     /// What `open` returned; none while the file is not open yet, or for one of a type that has no
     /// `open` here.
     pub fn info(&self) -> Option<<T::FileInfo as ForeignOwnable>::Borrowed<'_>> {
@@ -73,6 +96,36 @@ impl<T: FileSystem> File<T> {
         let info = unsafe { (*self.0.as_ptr()).private_data };
         // SAFETY: The tables of this module store nothing else there, and take it back on release.
         (!info.is_null()).then(|| unsafe { T::FileInfo::borrow(info) })
+    }
+}
+
+/// A position, or a negative errno.
+fn result(pos: i64) -> Result<i64> {
+    if pos < 0 {
+        // An error is a small number.
+        return Err(Error::from_errno(pos as i32));
+    }
+    Ok(pos)
+}
+
+/// From where lseek(2) seeks: a `SEEK_*`, maybe one that nobody knows.
+#[derive(Clone, Copy)]
+pub struct Whence(kernel::ffi::c_int);
+
+impl Whence {
+    /// Whether it is from the end of the file (`SEEK_END`).
+    pub fn is_end(self) -> bool {
+        self.0 == bindings::SEEK_END
+    }
+
+    /// Whether data or a hole is sought (`SEEK_DATA`, `SEEK_HOLE`).
+    pub fn is_data_or_hole(self) -> bool {
+        matches!(self.0, bindings::SEEK_DATA | bindings::SEEK_HOLE)
+    }
+
+    /// The number, as of user space.
+    pub fn as_raw(self) -> u32 {
+        self.0 as u32
     }
 }
 
@@ -158,14 +211,19 @@ pub trait Operations {
         file: &File<Self::FileSystem>,
     );
 
-    /// One file descriptor is closed; `owner` is an opaque number of whoever owned it. May sleep.
-    fn flush(_file: &File<Self::FileSystem>, _owner: usize) -> Result {
+    /// One file descriptor is closed, of those that `owner` has. May sleep.
+    fn flush(_file: &File<Self::FileSystem>, _owner: LockOwner) -> Result {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// A position is about to be set that depends on the size of the file: makes the size known.
-    /// May sleep.
-    fn refresh_size(_file: &File<Self::FileSystem>) -> Result {
+    /// Sets the position, and returns it. May sleep.
+    fn llseek(_file: &File<Self::FileSystem>, _offset: i64, _whence: Whence) -> Result<i64> {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Makes durable what was written to the file, by whomever; only its data, and what is needed
+    /// to find them, if `datasync`. May sleep.
+    fn fsync(_file: &File<Self::FileSystem>, _datasync: bool) -> Result {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
@@ -210,10 +268,15 @@ impl<O: Operations> Table<O> {
         } else {
             None
         },
-        llseek: if O::HAS_REFRESH_SIZE {
+        llseek: if O::HAS_LLSEEK {
             Some(Self::llseek)
         } else {
             Some(bindings::generic_file_llseek)
+        },
+        fsync: if O::HAS_FSYNC {
+            Some(Self::fsync)
+        } else {
+            None
         },
         read_iter: if O::HAS_READ_ITER {
             Some(Self::read_iter)
@@ -300,7 +363,7 @@ impl<O: Operations> Table<O> {
         // SAFETY: By the function's contract.
         let file = unsafe { File::from_raw(file) };
         from_result(|| {
-            O::flush(file, owner as usize)?;
+            O::flush(file, LockOwner::from_raw(owner))?;
             Ok(0)
         })
     }
@@ -313,17 +376,29 @@ impl<O: Operations> Table<O> {
         offset: bindings::loff_t,
         whence: kernel::ffi::c_int,
     ) -> bindings::loff_t {
-        if matches!(
-            whence,
-            bindings::SEEK_END | bindings::SEEK_DATA | bindings::SEEK_HOLE
-        ) {
-            // SAFETY: By the function's contract.
-            if let Err(err) = O::refresh_size(unsafe { File::from_raw(file) }) {
-                return err.to_errno().into();
-            }
-        }
         // SAFETY: By the function's contract.
-        unsafe { bindings::generic_file_llseek(file, offset, whence) }
+        let file = unsafe { File::from_raw(file) };
+        match O::llseek(file, offset, Whence(whence)) {
+            Ok(pos) => pos,
+            Err(err) => err.to_errno().into(),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `file` must be an open file of the filesystem.
+    unsafe extern "C" fn fsync(
+        file: *mut bindings::file,
+        _start: bindings::loff_t,
+        _end: bindings::loff_t,
+        datasync: kernel::ffi::c_int,
+    ) -> kernel::ffi::c_int {
+        // SAFETY: By the function's contract.
+        let file = unsafe { File::from_raw(file) };
+        from_result(|| {
+            O::fsync(file, datasync != 0)?;
+            Ok(0)
+        })
     }
 
     /// # Safety

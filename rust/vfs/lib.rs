@@ -23,6 +23,8 @@ pub mod inode;
 pub mod inode_ops;
 pub mod iomap;
 pub mod iov;
+pub mod lock;
+pub mod random;
 pub mod sb_flags;
 pub mod splice;
 pub mod super_block;

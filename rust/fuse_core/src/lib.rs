@@ -6,6 +6,7 @@
 //! * [`init`]: what client and server agree on by INIT.
 //! * [`limits`]: how large a READ or WRITE and a folio may be.
 //! * [`forget`]: how many FORGETs go into one read of the device, and when.
+//! * [`lock_owner`]: how the owner of a lock is named to the server.
 //!
 //! Nothing here allocates, sleeps, locks or panics, whatever a server sends.
 
@@ -26,4 +27,5 @@ extern crate std;
 pub mod forget;
 pub mod init;
 pub mod limits;
+pub mod lock_owner;
 pub mod request;
