@@ -18,7 +18,7 @@
 
 #include "mock.h"
 
-int mock_dev = -1;
+_Thread_local int mock_dev = -1;
 
 struct mock *mock_new(void)
 {

@@ -89,8 +89,11 @@ struct mock_call {
 	int error;		/* errno, 0 if ret is not -1 */
 };
 
-/* This process's device descriptor, -1 for none: the one thing that test and daemon do not share. */
-extern int mock_dev;
+/*
+ * This thread's device descriptor, -1 for none: the one thing that test and daemon do not share. mock_reply() and
+ * mock_serve_tree() may be called by several threads of a daemon, each with a descriptor and a record of its own.
+ */
+extern _Thread_local int mock_dev;
 
 struct mock {
 	/* Script: set before mock_start() or while the daemon runs. */

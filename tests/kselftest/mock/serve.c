@@ -152,6 +152,12 @@ static void fill_entry(struct mock *m, uint64_t id, struct fuse_entry_out *out)
 	mock_attr(m, id, &out->attr);
 }
 
+/* A daemon may have several threads. */
+static void count(uint64_t *counter, uint64_t n)
+{
+	__atomic_add_fetch(counter, n, __ATOMIC_RELAXED);
+}
+
 static void serve_lookup(struct mock *m, struct mock_request *req)
 {
 	uint64_t id = mock_find(m, req->in->nodeid, req->arg);
@@ -163,9 +169,9 @@ static void serve_lookup(struct mock *m, struct mock_request *req)
 	}
 	fill_entry(m, id, &out);
 	/* Counted before the reply is out, so that whoever waited for it sees the count. */
-	mock_node(m, id)->lookups++;
+	count(&mock_node(m, id)->lookups, 1);
 	if (mock_reply(m, req, 0, &out, entry_out_size(m)))
-		mock_node(m, id)->lookups--;
+		count(&mock_node(m, id)->lookups, -1);
 }
 
 static void serve_getattr(struct mock *m, struct mock_request *req)
@@ -178,8 +184,9 @@ static void serve_getattr(struct mock *m, struct mock_request *req)
 
 static void serve_open(struct mock *m, struct mock_request *req)
 {
-	struct fuse_open_out out = { .fh = ++m->next_fh, .open_flags = m->open_flags };
+	struct fuse_open_out out = { .open_flags = m->open_flags };
 
+	out.fh = __atomic_add_fetch(&m->next_fh, 1, __ATOMIC_RELAXED);
 	mock_reply(m, req, 0, &out, sizeof(out));
 }
 
@@ -230,7 +237,7 @@ static void serve_readdir(struct mock *m, struct mock_request *req, bool plus)
 		if (plus && !dot) {
 			fill_entry(m, id, (void *)(reply + used));
 			entered[entries++] = id;
-			mock_node(m, id)->lookups++;
+			count(&mock_node(m, id)->lookups, 1);
 		}
 		dirent->ino = id ? id : FUSE_ROOT_ID;
 		dirent->off = position;
@@ -241,7 +248,7 @@ static void serve_readdir(struct mock *m, struct mock_request *req, bool plus)
 	}
 	if (mock_reply(m, req, 0, reply, used))
 		while (entries)
-			mock_node(m, entered[--entries])->lookups--;
+			count(&mock_node(m, entered[--entries])->lookups, -1);
 	free(entered);
 	free(reply);
 }
@@ -251,7 +258,7 @@ static void serve_forget(struct mock *m, struct mock_request *req)
 	struct mock_node *node = mock_node(m, req->in->nodeid);
 
 	if (node)
-		node->forgotten += ((const struct fuse_forget_in *)req->arg)->nlookup;
+		count(&node->forgotten, ((const struct fuse_forget_in *)req->arg)->nlookup);
 }
 
 static void serve_batch_forget(struct mock *m, struct mock_request *req)
@@ -261,7 +268,7 @@ static void serve_batch_forget(struct mock *m, struct mock_request *req)
 
 	for (uint32_t i = 0; i < in->count; i++, one++)
 		if (mock_node(m, one->nodeid))
-			mock_node(m, one->nodeid)->forgotten += one->nlookup;
+			count(&mock_node(m, one->nodeid)->forgotten, one->nlookup);
 }
 
 static void serve_statfs(struct mock *m, struct mock_request *req)
