@@ -60,6 +60,8 @@ use vfs::wait::{
 };
 
 mod background;
+mod interrupt;
+mod resend;
 
 /// A connection.
 #[pin_data]
@@ -77,6 +79,8 @@ pub(crate) struct Chan {
     /// (`ABORT_ERROR`), and that there was one.
     abort_error: Atomic<bool>,
     aborted_by_user: Atomic<bool>,
+    /// The server knows no INTERRUPT.
+    no_interrupt: Atomic<bool>,
     #[pin]
     iqueue: SpinLock<Iqueue>,
     /// Readers and pollers of the device.
@@ -110,6 +114,7 @@ impl Chan {
                 aborted: Atomic::new(false),
                 abort_error: Atomic::new(false),
                 aborted_by_user: Atomic::new(false),
+                no_interrupt: Atomic::new(false),
                 iqueue <- new_spinlock!(Iqueue::new(), "fuse_rs_iqueue"),
                 readers <- WaitQueue::new(c"fuse_rs_readers", static_lock_class!()),
                 gate <- WaitQueue::new(c"fuse_rs_gate", static_lock_class!()),
@@ -158,16 +163,8 @@ impl Chan {
     /// `ECONNABORTED`: it went away meanwhile. `ECONNREFUSED`: INIT has failed. `EIO`: the server's
     /// answer did not fit, or the request did not fit into its buffer. `ENOMEM`.
     pub(crate) fn send(&self, args: Args) -> Result<Reply> {
-        let prepared = Prepared::new(args, None)?;
-        let force = prepared.is_force();
-        let request = self.queue(prepared)?;
-        if !force {
-            match request.wait_killable() {
-                Ok(result) => return result,
-                Err(_) => self.give_up(&request)?,
-            }
-        }
-        request.wait()
+        let request = self.queue(Prepared::new(args, None)?)?;
+        self.wait_answer(&request)
     }
 
     /// Queues a request for the server, once the gate lets it pass.
@@ -193,23 +190,6 @@ impl Chan {
                 Err(error)
             }
         }
-    }
-
-    /// A fatal signal came while a task waits for `request`.
-    ///
-    /// # Errors
-    ///
-    /// `EINTR`: no server has read it, and now none will. Else it has to be waited for.
-    fn give_up(&self, request: &Arc<Request>) -> Result {
-        let mut inner = request.lock();
-        let Some(end) = inner.state.fatal_signal() else {
-            return Ok(());
-        };
-        let ended = request.settle(inner, end, Err(EINTR));
-        let node = self.iqueue.lock().remove(request.unique());
-        drop(node);
-        self.finish(ended);
-        Err(EINTR)
     }
 
     /// Sends INIT, which does not wait for itself. Otherwise as
@@ -270,8 +250,10 @@ impl Chan {
             return;
         };
         let forgets = iqueue.drop_forgets();
+        let interrupts = iqueue.drop_interrupts();
         drop(iqueue);
         drop(forgets);
+        drop(interrupts);
 
         self.aborted.xchg(true, Full);
         // For those who lost the race to abort and wait: the last request may have ended already.
@@ -376,6 +358,10 @@ impl Chan {
             ended.len(),
             ended.errno(),
         );
+        if ended.is_interrupt_queued() {
+            let interrupt = self.iqueue.lock().remove_interrupt(ended.request());
+            drop(interrupt);
+        }
         let request = ended.deliver();
         if request.is_background() {
             self.end_background();

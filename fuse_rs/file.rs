@@ -137,9 +137,7 @@ pub(crate) fn open(inode: &INode, file: &File, is_dir: bool) -> Result<Arc<OpenF
         (Opcode::Open, Opcode::Release, &conn.no_open)
     };
     let creds = conn.creds()?;
-    let args = Args::new(release, nodeid(inode), Creds::NONE)
-        .arg(&ReleaseIn::default())?
-        .force();
+    let args = Args::forced(release, nodeid(inode), Creds::NONE).arg(&ReleaseIn::default())?;
     let done = KBox::new(
         Released {
             _inode: inode.into(),
@@ -280,13 +278,12 @@ impl file::Operations for Regular {
         if conn.no_flush.get() || open.open_flags.contains(OpenFlags::NOFLUSH) {
             return Ok(());
         }
-        let args = Args::new(Opcode::Flush, nodeid(inode), conn.forced_creds())
-            .arg(&FlushIn {
+        let args =
+            Args::forced(Opcode::Flush, nodeid(inode), conn.forced_creds()).arg(&FlushIn {
                 fh: open.fh,
                 lock_owner: conn.lock_owner(owner),
                 ..FlushIn::default()
-            })?
-            .force();
+            })?;
         match conn.chan().send(args) {
             Err(err) if err == ENOSYS => {
                 conn.no_flush.set();

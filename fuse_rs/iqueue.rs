@@ -73,6 +73,8 @@ pub(crate) enum Work {
         forgets: Forgets,
         count: u32,
     },
+    /// An INTERRUPT for the request of this ID.
+    Interrupt { unique: u64 },
     /// A request, which is in the reader's table.
     Request(Arc<Request>),
 }
@@ -83,6 +85,9 @@ pub(crate) struct Iqueue {
     gate: Gate,
     /// Requests numbered so far.
     numbered: u64,
+    /// Requests of which the server is to be told that they were interrupted. They are in a table,
+    /// too.
+    interrupts: Queue,
     pending: Queue,
     forgets: Forgets,
     /// How many `forgets` there are, and how many there ever were.
@@ -106,6 +111,7 @@ impl Iqueue {
             connected: true,
             gate: Gate::Shut,
             numbered: 0,
+            interrupts: RBTree::new(),
             pending: RBTree::new(),
             forgets: RBTree::new(),
             forgets_waiting: 0,
@@ -126,7 +132,7 @@ impl Iqueue {
 
     /// Whether a reader would find something.
     pub(crate) fn has_work(&self) -> bool {
-        !self.pending.is_empty() || !self.forgets.is_empty()
+        !self.interrupts.is_empty() || !self.pending.is_empty() || !self.forgets.is_empty()
     }
 
     /// Whether a request may be queued: [`None`] is not yet.
@@ -238,9 +244,40 @@ impl Iqueue {
             .insert(slot.0.into_node(self.forgets_queued, forget));
     }
 
+    /// Queues an INTERRUPT for `request`, for which it has the memory. What is ended needs none.
+    pub(crate) fn push_interrupt(&mut self, request: &Arc<Request>) {
+        let mut inner = request.lock();
+        if !self.connected || inner.state.is_finished() {
+            return;
+        }
+        let slot = inner.interrupt.take();
+        drop(inner);
+        if let Some(slot) = slot {
+            self.interrupts
+                .insert(slot.into_node(request.key(), request.clone()));
+        }
+    }
+
+    /// Takes the INTERRUPT for an ended request out, if it still is there. It is dropped by the
+    /// caller, without the lock.
+    pub(crate) fn remove_interrupt(&mut self, request: &Request) -> Option<QueueNode> {
+        self.interrupts.remove_node(&request.key())
+    }
+
+    /// The INTERRUPTs, which nobody is told any more.
+    pub(crate) fn drop_interrupts(&mut self) -> Queue {
+        mem::take(&mut self.interrupts)
+    }
+
+    /// Moves what the server has of the device with table `pqueue` back to the head of the queue.
+    /// Returns how many requests.
+    pub(crate) fn resend(&mut self, pqueue: &Pqueue) -> u32 {
+        pqueue.resend_to(&mut self.pending)
+    }
+
     /// Takes out an ended request. It is dropped by the caller, without the lock.
-    pub(crate) fn remove(&mut self, unique: u64) -> Option<QueueNode> {
-        self.pending.remove_node(&unique)
+    pub(crate) fn remove(&mut self, request: &Request) -> Option<QueueNode> {
+        self.pending.remove_node(&request.key())
     }
 
     /// Lets requests pass. INIT has set the limits of background requests.
@@ -277,6 +314,9 @@ impl Iqueue {
     /// Takes what is next for a reader of the device with table `pqueue`, with a buffer of
     /// `buf_len` bytes, for a server of version 7.`minor`; [`None`] if nothing waits.
     pub(crate) fn take(&mut self, pqueue: &Pqueue, minor: u32, buf_len: usize) -> Option<Work> {
+        if let Some(unique) = self.take_interrupt() {
+            return Some(Work::Interrupt { unique });
+        }
         let forgets = !self.forgets.is_empty();
         if self.turn.is_forget(forgets, !self.pending.is_empty()) {
             let count = forget::per_read(minor, self.forgets_waiting, buf_len);
@@ -295,6 +335,21 @@ impl Iqueue {
             if taken.is_ok() {
                 pqueue.insert(node);
                 return Some(Work::Request(request));
+            }
+        }
+    }
+
+    /// Takes the oldest request of whose interruption the server is to be told; returns its ID.
+    fn take_interrupt(&mut self) -> Option<u64> {
+        loop {
+            let (request, node) = pop(&mut self.interrupts)?;
+            let mut inner = request.lock();
+            // One that is being answered, or was queued again, is let go here; it is not ended and
+            // so is held elsewhere.
+            let taken = inner.state.take_interrupt();
+            inner.interrupt = Some(node.into_reservation());
+            if taken.is_ok() {
+                return Some(request.unique());
             }
         }
     }

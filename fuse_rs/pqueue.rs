@@ -3,6 +3,7 @@
 //! The requests that the server reads, has, or answers, by device.
 
 use crate::req::{
+    self,
     Queue,
     QueueNode,
     Request, //
@@ -44,13 +45,34 @@ impl Pqueue {
 
     /// The request of the ID that the server answers.
     pub(crate) fn get(&self, unique: u64) -> Option<Arc<Request>> {
-        self.table.lock().get(&unique).cloned()
+        let request = self.table.lock().get(&req::key(unique)).cloned()?;
+        // Once it was sent again, the answer to what was sent first is out of date.
+        (request.unique() == unique).then_some(request)
     }
 
     /// Takes out an ended request.
-    pub(crate) fn remove(&self, unique: u64) {
-        let node = self.table.lock().remove_node(&unique);
+    pub(crate) fn remove(&self, request: &Request) {
+        let node = self.table.lock().remove_node(&request.key());
         drop(node);
+    }
+
+    /// Moves what the server has to `pending`, to be sent again. Returns how many requests.
+    pub(crate) fn resend_to(&self, pending: &mut Queue) -> u32 {
+        let mut table = self.table.lock();
+        let mut moved = 0u32;
+        let mut next = table.cursor_front_mut();
+        while let Some(cursor) = next {
+            if cursor.current().1.resend() {
+                let (rest, node) = cursor.remove_current();
+                pending.insert(node);
+                moved = moved.saturating_add(1);
+                // All before it were seen, the first of the rest may be one of them.
+                next = rest;
+            } else {
+                next = cursor.move_next();
+            }
+        }
+        moved
     }
 
     /// Moves all requests to `queue`, to be aborted.

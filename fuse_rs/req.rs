@@ -20,14 +20,18 @@ use core::pin::Pin;
 use fuse_abi::{
     InHeader,
     Opcode,
-    OutHeader, //
+    OutHeader,
+    UNIQUE_RESEND, //
 };
 use fuse_core::request::{
     End,
     RequestState, //
 };
 use kernel::{
-    alloc::AllocError,
+    alloc::{
+        AllocError,
+        Flags, //
+    },
     iov::IovIterSource,
     prelude::*,
     rbtree::{
@@ -50,6 +54,7 @@ use kernel::{
 };
 use vfs::{
     folio::FolioRange,
+    mm,
     wait::WaitQueue, //
 };
 use zerocopy::{
@@ -60,6 +65,12 @@ use zerocopy::{
 /// Requests in the order in which the server gets them, or by the ID by which it answers: that is
 /// the same.
 pub(crate) type Queue = RBTree<u64, Arc<Request>>;
+/// By what the request with an ID is found in a [`Queue`]: being sent again changes the ID, but not
+/// the place.
+pub(crate) fn key(unique: u64) -> u64 {
+    unique & !UNIQUE_RESEND
+}
+
 /// A request in a [`Queue`], or between two.
 pub(crate) type QueueNode = RBTreeNode<u64, Arc<Request>>;
 /// The memory of a [`QueueNode`]: a request has it from the start, and queueing it never fails.
@@ -167,18 +178,35 @@ impl Args {
         }
     }
 
+    /// A request that must reach the server: it neither waits for INIT nor ends by a fatal signal,
+    /// and there is always memory for it and its arguments.
+    pub(crate) fn forced(opcode: Opcode, nodeid: u64, creds: Creds) -> Self {
+        Self {
+            force: true,
+            ..Self::new(opcode, nodeid, creds)
+        }
+    }
+
+    fn gfp(&self) -> Flags {
+        if self.force {
+            mm::GFP_NOFAIL
+        } else {
+            GFP_KERNEL
+        }
+    }
+
     /// Adds an argument. Sleeps.
     pub(crate) fn arg<T: IntoBytes + Immutable>(mut self, arg: &T) -> Result<Self, AllocError> {
-        self.bytes.extend_from_slice(arg.as_bytes(), GFP_KERNEL)?;
+        self.bytes.extend_from_slice(arg.as_bytes(), self.gfp())?;
         Ok(self)
     }
 
     /// Adds a name, and the NUL that ends it. Sleeps.
     pub(crate) fn name(mut self, name: &[u8]) -> Result<Self, AllocError> {
-        self.bytes
-            .reserve(name.len().saturating_add(1), GFP_KERNEL)?;
-        self.bytes.extend_from_slice(name, GFP_KERNEL)?;
-        self.bytes.push(0, GFP_KERNEL)?;
+        let gfp = self.gfp();
+        self.bytes.reserve(name.len().saturating_add(1), gfp)?;
+        self.bytes.extend_from_slice(name, gfp)?;
+        self.bytes.push(0, gfp)?;
         Ok(self)
     }
 
@@ -192,13 +220,6 @@ impl Args {
     /// Says where the answer's payload goes.
     pub(crate) fn sink(mut self, sink: Sink) -> Self {
         self.sink = sink;
-        self
-    }
-
-    /// Makes it a request that must reach the server: it neither waits for INIT nor ends by a fatal
-    /// signal.
-    pub(crate) fn force(mut self) -> Self {
-        self.force = true;
         self
     }
 }
@@ -290,6 +311,8 @@ pub(crate) struct Inner {
     done: Option<KBox<dyn Completion>>,
     /// For the task that waits.
     result: Option<Result<Reply>>,
+    /// The memory to queue an INTERRUPT with, once a signal came and while none is queued.
+    pub(crate) interrupt: Option<QueueSlot>,
 }
 
 impl Request {
@@ -297,6 +320,7 @@ impl Request {
         args: Args,
         done: Option<KBox<dyn Completion>>,
     ) -> Result<Pin<UniqueArc<Self>>, AllocError> {
+        let gfp = args.gfp();
         let Args {
             opcode,
             nodeid,
@@ -312,6 +336,7 @@ impl Request {
             sink,
             done,
             result: None,
+            interrupt: None,
         };
         UniqueArc::pin_init(
             pin_init!(Self {
@@ -326,7 +351,7 @@ impl Request {
                 inner <- new_spinlock!(inner, "fuse_rs_request"),
                 wait <- WaitQueue::new(c"fuse_rs_request_wait", static_lock_class!()),
             }),
-            GFP_KERNEL,
+            gfp,
         )
         .map_err(|_| AllocError)
     }
@@ -346,6 +371,25 @@ impl Request {
 
     pub(crate) fn set_unique(&self, unique: u64) {
         self.unique.store(unique, Relaxed);
+    }
+
+    /// By what it is found in a [`Queue`].
+    pub(crate) fn key(&self) -> u64 {
+        key(self.unique())
+    }
+
+    /// Makes it pending again, with another ID, if the server has it.
+    pub(crate) fn resend(&self) -> bool {
+        let mut inner = self.inner.lock();
+        let again = inner.state.resend();
+        if again {
+            self.set_unique(self.unique() | UNIQUE_RESEND);
+        }
+        again
+    }
+
+    pub(crate) fn is_force(&self) -> bool {
+        self.force
     }
 
     pub(crate) fn is_background(&self) -> bool {
@@ -395,6 +439,7 @@ impl Request {
     ) -> Ended {
         let sink = mem::take(&mut inner.sink);
         let done = inner.done.take();
+        let interrupt_queued = inner.state.is_interrupt_queued();
         drop(inner);
 
         let payload = answer.as_ref().map_or(0, Answer::len);
@@ -403,6 +448,7 @@ impl Request {
             len: size_of::<OutHeader>().saturating_add(payload) as u32,
             sink,
             done,
+            interrupt_queued,
             answer,
         }
     }
@@ -410,6 +456,16 @@ impl Request {
     /// Waits until the request is ended. Sleeps, whatever signals come.
     pub(crate) fn wait(&self) -> Result<Reply> {
         self.wait.wait(|| self.inner.lock().result.take())
+    }
+
+    /// Waits until the request is ended. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// The outer one: a signal came first.
+    pub(crate) fn wait_interruptible(&self) -> Result<Result<Reply>> {
+        self.wait
+            .wait_interruptible(|| self.inner.lock().result.take())
     }
 
     /// Waits until the request is ended. Sleeps.
@@ -432,7 +488,7 @@ impl Prepared {
     /// Allocates. Sleeps. Without `done`, a task waits or nobody cares.
     pub(crate) fn new(args: Args, done: Option<KBox<dyn Completion>>) -> Result<Self> {
         Ok(Self {
-            slot: RBTreeNodeReservation::new(GFP_KERNEL)?,
+            slot: QueueSlot::new(args.gfp())?,
             request: Request::new(args, done)?,
         })
     }
@@ -479,12 +535,18 @@ pub(crate) struct Ended {
     len: u32,
     sink: Sink,
     done: Option<KBox<dyn Completion>>,
+    interrupt_queued: bool,
     answer: Result<Answer>,
 }
 
 impl Ended {
     pub(crate) fn request(&self) -> &Request {
         &self.request
+    }
+
+    /// Whether an INTERRUPT for it may be queued.
+    pub(crate) fn is_interrupt_queued(&self) -> bool {
+        self.interrupt_queued
     }
 
     /// Bytes of the answer, its header included.

@@ -25,6 +25,7 @@ const OFFER: InitFlags = InitFlags::ASYNC_READ
     .union(InitFlags::NO_OPEN_SUPPORT)
     .union(InitFlags::NO_OPENDIR_SUPPORT)
     .union(InitFlags::ABORT_ERROR)
+    .union(InitFlags::HAS_RESEND)
     .union(InitFlags::MAX_PAGES)
     .union(InitFlags::INIT_EXT);
 

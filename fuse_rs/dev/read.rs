@@ -21,7 +21,9 @@ use fuse_abi::{
     ForgetIn,
     ForgetOne,
     InHeader,
-    Opcode, //
+    InterruptIn,
+    Opcode,
+    UNIQUE_INTERRUPT, //
 };
 use fuse_core::request::{
     End,
@@ -138,6 +140,7 @@ pub(super) fn read(
                 forgets,
                 count,
             } => return read_forgets(unique, forgets, count, to),
+            Work::Interrupt { unique } => return read_interrupt(unique, to),
             Work::Request(request) => request,
         };
         let reader = Reader {
@@ -179,8 +182,11 @@ impl Reader<'_> {
 
         let mut inner = self.request.lock();
         match inner.state.read_done() {
-            // Nobody calls `signal` yet, so none has come.
-            Ok(Read::Sent | Read::QueueInterrupt) => {}
+            Ok(Read::Sent) => {}
+            Ok(Read::QueueInterrupt) => {
+                drop(inner);
+                self.chan.queue_interrupt(&self.request);
+            }
             Ok(Read::End(end)) => self.end(inner, end, Ok(Answer::empty())),
             Err(_) => return Err(self.chan.gone()),
         }
@@ -224,9 +230,22 @@ impl Reader<'_> {
 
     fn end(&self, inner: SpinLockGuard<'_, Inner>, end: End, answer: Result<Answer>) {
         let ended = self.request.settle(inner, end, answer);
-        self.pqueue.remove(self.request.unique());
+        self.pqueue.remove(&self.request);
         self.chan.finish(ended);
     }
+}
+
+/// Writes the INTERRUPT for the request of ID `unique`, for which there is room. If it can't be
+/// written it is lost.
+fn read_interrupt(unique: u64, to: &mut impl Dest) -> Result<usize> {
+    let arg = InterruptIn { unique };
+    let len = size_of::<InHeader>() + size_of::<InterruptIn>();
+    let own = unique | UNIQUE_INTERRUPT;
+    let header = InHeader::new(Opcode::Interrupt, own, 0, len as u32, 0, 0, 0);
+    if !put(to, &header) || !put(to, &arg) {
+        return Err(EFAULT);
+    }
+    Ok(len)
 }
 
 /// Writes `count` forgets as one request, for which there is room. What can't be written is lost.

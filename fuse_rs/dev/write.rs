@@ -17,6 +17,7 @@ use crate::{
 use core::mem;
 use fuse_abi::{
     Message,
+    NotifyCode,
     OutHeader, //
 };
 use kernel::{
@@ -44,10 +45,14 @@ pub(super) fn write(chan: &Chan, pqueue: &Pqueue, from: &mut IovIterSource<'_>) 
     }
     let header = OutHeader::parse(&header).map_err(|_| EINVAL)?;
     match header.check(len).map_err(|_| EINVAL)? {
-        // None is known yet.
+        Message::Notify {
+            code: NotifyCode::Resend,
+            ..
+        } => chan.resend()?,
         Message::Notify { .. } => return Err(EINVAL),
-        // No INTERRUPT is sent yet.
-        Message::InterruptReply { .. } => return Err(ENOENT),
+        Message::InterruptReply { unique, error } => {
+            chan.interrupt_answered(pqueue, unique, error)?;
+        }
         Message::ErrorReply {
             unique,
             error,
@@ -172,7 +177,7 @@ impl<'a> Writer<'a> {
             Ok(None) => Ok(copied),
             Ok(Some(end)) => {
                 let ended = self.request.settle(inner, end, Err(ECONNABORTED));
-                self.pqueue.remove(self.request.unique());
+                self.pqueue.remove(&self.request);
                 self.chan.finish(ended);
                 Err(ENOENT)
             }
@@ -189,7 +194,7 @@ impl<'a> Writer<'a> {
         let mut inner = self.request.lock();
         let end = inner.state.answered().map_err(|_| ENOENT)?;
         let ended = self.request.settle(inner, end, answer);
-        self.pqueue.remove(self.request.unique());
+        self.pqueue.remove(&self.request);
         self.chan.finish(ended);
         Ok(())
     }

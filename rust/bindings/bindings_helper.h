@@ -45,6 +45,8 @@
  */
 #define RUST_CONST(type, name) const type RUST_CONST_HELPER_##name = name
 
+RUST_CONST(gfp_t, __GFP_NOFAIL);
+
 RUST_CONST(slab_flags_t, SLAB_ACCOUNT);
 RUST_CONST(slab_flags_t, SLAB_HWCACHE_ALIGN);
 RUST_CONST(slab_flags_t, SLAB_NO_MERGE);

@@ -24,6 +24,7 @@ pub mod inode_ops;
 pub mod iomap;
 pub mod iov;
 pub mod lock;
+pub mod mm;
 pub mod random;
 pub mod sb_flags;
 pub mod splice;

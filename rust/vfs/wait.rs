@@ -86,6 +86,15 @@ impl WaitQueue {
         self.wait_in(TASK_KILLABLE, 0, &mut condition)
     }
 
+    /// Waits until `condition` gives a value or a signal is pending. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `ERESTARTSYS`: a signal came first.
+    pub fn wait_interruptible<R>(&self, mut condition: impl FnMut() -> Option<R>) -> Result<R> {
+        self.wait_in(TASK_INTERRUPTIBLE, 0, &mut condition)
+    }
+
     /// As [`wait_killable`](Self::wait_killable); [`wake`](Self::wake) wakes only so many of the
     /// tasks that wait so. Sleeps.
     ///

@@ -160,6 +160,16 @@ impl RequestState {
         matches!(self.phase, Phase::Finished)
     }
 
+    /// Whether the sender got a signal.
+    pub const fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    /// Whether it is in the interrupt queue, or about to be.
+    pub const fn is_interrupt_queued(&self) -> bool {
+        self.interrupt_queued
+    }
+
     /// A reader took it out of the pending queue.
     ///
     /// Queue lock and request lock held; put it into the reader's table before the queue lock is
@@ -304,7 +314,7 @@ impl RequestState {
     /// The server lost what it had been sent and asks for it again.
     ///
     /// True: move it from the table to the head of the pending queue (the oldest first) and set the
-    /// resend bit of its unique id. Queue lock, table lock and request lock held.
+    /// resend bit of its unique id, by which it is answered then. Queue lock, table lock and request lock held.
     #[must_use = "move it back to the pending queue"]
     pub fn resend(&mut self) -> bool {
         let sent = self.phase == Phase::Sent;
