@@ -66,6 +66,17 @@ impl Sticky {
     }
 }
 
+/// What the client knows at some time. A request for attributes notes it when it starts, and its
+/// answer is judged by it.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
+    /// How often attributes were taken over: attributes that were taken over since may be newer
+    /// than the answer.
+    pub(crate) attr_version: u64,
+    /// How many inodes went that can be found again.
+    pub(crate) evictions: u64,
+}
+
 /// A connection to a server. The superblock holds it, and the completion of INIT.
 pub(crate) struct Conn {
     chan: Arc<Chan>,
@@ -75,12 +86,15 @@ pub(crate) struct Conn {
     negotiated: SetOnce<Negotiated>,
     attr_version: Atomic<u64>,
     lock_owners: LockOwners,
+    evictions: Atomic<u64>,
     /// ENOSYS to OPEN: files need no OPEN.
     pub(crate) no_open: Sticky,
     /// ENOSYS to OPENDIR: directories need no OPENDIR.
     pub(crate) no_opendir: Sticky,
     /// ENOSYS to ACCESS: everything may be tried.
     pub(crate) no_access: Sticky,
+    /// ENOSYS to STATX: the time of creation can't be had.
+    pub(crate) no_statx: Sticky,
     /// ENOSYS to FLUSH: there is nothing to do at close.
     pub(crate) no_flush: Sticky,
     /// ENOSYS to FSYNC: what is written is durable, or the server does not care.
@@ -102,11 +116,13 @@ impl Conn {
                 user_ns,
                 pid_ns: cred::current_pid_ns()?,
                 negotiated: SetOnce::new(),
-                attr_version: Atomic::new(1),
+                attr_version: Atomic::new(0),
                 lock_owners: LockOwners::new(random::words()),
+                evictions: Atomic::new(0),
                 no_open: Sticky::new(),
                 no_opendir: Sticky::new(),
                 no_access: Sticky::new(),
+                no_statx: Sticky::new(),
                 no_flush: Sticky::new(),
                 no_fsync: Sticky::new(),
                 no_fsyncdir: Sticky::new(),
@@ -230,14 +246,21 @@ impl Conn {
                 .all(|&gid| gid == group_id)
     }
 
-    /// The version of the newest attributes that are known. A request for attributes notes it when
-    /// it starts: if those of the inode are newer when the answer comes, the answer is out of date.
-    pub(crate) fn attr_version(&self) -> u64 {
-        self.attr_version.load(Relaxed)
+    /// What is known now.
+    pub(crate) fn known(&self) -> Known {
+        Known {
+            attr_version: self.attr_version.load(Relaxed),
+            evictions: self.evictions.load(Relaxed),
+        }
     }
 
     /// A version newer than all before.
     pub(crate) fn next_attr_version(&self) -> u64 {
         self.attr_version.fetch_add(1u64, Relaxed).wrapping_add(1)
+    }
+
+    /// An inode goes that can be found again.
+    pub(crate) fn count_eviction(&self) {
+        self.evictions.fetch_add(1u64, Relaxed);
     }
 }

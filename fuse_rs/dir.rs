@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Names and attributes: LOOKUP, GETATTR, ACCESS, READLINK, and how long the answers hold.
+//! Names: LOOKUP, how long its answers hold, and who may go where by ACCESS; READLINK.
 
 use crate::{
+    attr::{
+        self,
+        Reported, //
+    },
+    conn::Known,
     inode::{
         self,
         conn,
         nodeid,
-        INode,
-        Reported, //
+        INode, //
     },
     iqueue::ForgetSlot,
     readdir,
@@ -20,9 +24,7 @@ use crate::{
 };
 use fuse_abi::{
     AccessIn,
-    AttrOut,
     EntryOut,
-    GetattrIn,
     Opcode,
     Reply as _, //
 };
@@ -32,6 +34,7 @@ use kernel::{
 };
 use vfs::{
     attr::{
+        fields,
         FileType,
         Stat, //
     },
@@ -53,18 +56,14 @@ use vfs::{
 
 type DEntry = vfs::dentry::DEntry<Fuse>;
 
-pub(crate) const DIR_IOPS: inode_ops::Ops<Fuse> = inode_ops::Ops::new::<Dir>();
-pub(crate) const FILE_IOPS: inode_ops::Ops<Fuse> = inode_ops::Ops::new::<NonDir>();
-pub(crate) const SYMLINK_IOPS: inode_ops::Ops<Fuse> = inode_ops::Ops::new::<Symlink>();
+pub(crate) const DIR_IOPS: inode_ops::Ops<Fuse> = inode_ops::Ops::directory::<Node>();
+pub(crate) const FILE_IOPS: inode_ops::Ops<Fuse> = inode_ops::Ops::other::<Node>();
+pub(crate) const SYMLINK_IOPS: inode_ops::Ops<Fuse> = inode_ops::Ops::symlink::<Node>();
 pub(crate) const FOPS: file::Ops<Fuse> = file::Ops::new::<readdir::DirFile>();
 pub(crate) const DOPS: dentry::Ops<Fuse> = dentry::Ops::new::<Dentries>();
 
 /// The longest target of a symbolic link, in bytes.
 const LINK_MAX: usize = kernel::page::PAGE_SIZE - 1;
-
-/// `AT_STATX_FORCE_SYNC` and `AT_STATX_DONT_SYNC` of statx(2).
-const FORCE_SYNC: u32 = 0x2000;
-const DONT_SYNC: u32 = 0x4000;
 
 /// Permission bits of which a program must have one to be executed.
 const S_IXUGO: u16 = 0o111;
@@ -72,8 +71,8 @@ const S_IXUGO: u16 = 0o111;
 /// What the server says about a name.
 struct Entry {
     entry: EntryOut,
-    /// [`crate::conn::Conn::attr_version`] before the server was asked.
-    version: u64,
+    /// What was known before the server was asked.
+    known: Known,
 }
 
 /// Asks the server for a name. Sleeps.
@@ -88,14 +87,14 @@ fn lookup(dir: &INode, name: &[u8]) -> Result<Entry> {
     if name.len() > conn.name_max() {
         return Err(ENAMETOOLONG);
     }
-    let version = conn.attr_version();
+    let known = conn.known();
     let minor = conn.minor();
     let args = Args::new(Opcode::Lookup, nodeid(dir), creds)
         .name(name)?
         .sink(Sink::exactly(EntryOut::wire_size(minor)));
-    let reply = inode::with_dirops(dir, || conn.chan().send(args))?;
+    let reply = conn.chan().send(args)?;
     let entry = EntryOut::parse(reply.bytes(), minor).map_err(|_| EIO)?;
-    Ok(Entry { entry, version })
+    Ok(Entry { entry, known })
 }
 
 /// Until when what the server said about a name holds.
@@ -109,12 +108,12 @@ fn entry_inode(
     entry: &Entry,
     slot: ForgetSlot,
 ) -> Result<Option<ARef<INode>>> {
-    let Entry { entry, version } = entry;
+    let Entry { entry, known } = entry;
     if entry.is_negative() {
         return Ok(None);
     }
     entry.validate().map_err(|_| EIO)?;
-    let reported = Reported::of_entry(entry, *version);
+    let reported = Reported::of_entry(entry, *known);
     let inode = inode::iget(sb, entry.nodeid, entry.generation, &reported);
     if inode.is_err() {
         sb.info().chan().queue_forget(slot, entry.nodeid, 1);
@@ -122,77 +121,12 @@ fn entry_inode(
     inode.map(Some)
 }
 
-/// Asks the server for the attributes. Sleeps.
-///
-/// # Errors
-///
-/// What the server answers, and those of the transport. `EIO` if the answer can't be: the inode is
-/// bad then.
-pub(crate) fn getattr(inode: &INode) -> Result {
-    let conn = conn(inode);
-    let creds = conn.creds()?;
-    let version = conn.attr_version();
-    let minor = conn.minor();
-    let mut args = Args::new(Opcode::Getattr, nodeid(inode), creds)
-        .sink(Sink::exactly(AttrOut::wire_size(minor)));
-    if minor >= 9 {
-        args = args.arg(&GetattrIn::default())?;
-    }
-    let reply = conn.chan().send(args)?;
-    let out = AttrOut::parse(reply.bytes(), minor).map_err(|_| EIO)?;
-    if out.attr.validate().is_err()
-        || inode.file_type() != FileType::from_mode(out.attr.mode as u16)
-    {
-        inode::make_bad(inode);
-        return Err(EIO);
-    }
-    let reported = Reported {
-        attr: &out.attr,
-        deadline: time::deadline(out.attr_valid, out.attr_valid_nsec),
-        version,
-    };
-    inode::change_attributes(inode, &reported);
-    Ok(())
-}
-
-/// Asks the server for the attributes if those at hand do not hold any more. Sleeps.
-pub(crate) fn refresh(inode: &INode) -> Result {
-    if inode::attr_is_over(inode) {
-        getattr(inode)?;
-    }
-    Ok(())
-}
-
-/// Fills in what `stat` shows. `query` has the `AT_STATX_*` flags.
-fn stat(inode: &INode, stat: &mut Stat<'_, Fuse>, request_mask: u32, query: u32) -> Result {
-    inode::check_good(inode)?;
-    if !conn(inode).allow_current_process() {
-        // Whoever asks for nothing may know on which device it is nothing.
-        if request_mask != 0 {
-            return Err(EACCES);
-        }
-        stat.set_dev(inode.super_block().dev());
-        return Ok(());
-    }
-    if query & FORCE_SYNC != 0 {
-        getattr(inode)?;
-    } else if query & DONT_SYNC == 0 {
-        refresh(inode)?;
-    }
-    stat.fill(inode, request_mask);
-    let (mode, blksize) = inode::mode_and_blksize(inode);
-    stat.set_mode(mode);
-    let blkbits = blksize.checked_ilog2().unwrap_or(inode.blkbits());
-    stat.set_blksize(1u32.wrapping_shl(blkbits));
-    Ok(())
-}
-
-/// As [`getattr`], unless the caller is in a path walk that must not sleep.
+/// As [`attr::getattr`], unless the caller is in a path walk that must not sleep.
 fn getattr_for(inode: &INode, access: &Access<'_>) -> Result {
     if access.is_rcu() {
         return Err(ECHILD);
     }
-    getattr(inode)
+    attr::getattr(inode, None)
 }
 
 /// Checks whether the caller may do `access`.
@@ -204,7 +138,8 @@ fn permission(inode: &INode, access: &Access<'_>) -> Result {
     }
     let by_mode = conn.default_permissions();
     let exec = access.is_exec() && inode.file_type() == Some(FileType::Regular);
-    let refreshed = (by_mode || exec) && inode::attr_is_over(inode);
+    let refreshed =
+        (by_mode || exec) && attr::is_over(inode, fields::MODE | fields::UID | fields::GID);
     if refreshed {
         getattr_for(inode, access)?;
     }
@@ -255,13 +190,22 @@ fn ask(inode: &INode, access: &Access<'_>) -> Result {
     }
 }
 
-/// The operations of directories.
-struct Dir;
+/// The operations of inodes.
+struct Node;
 
-#[vtable]
-impl inode_ops::Operations for Dir {
+impl inode_ops::Operations for Node {
     type FileSystem = Fuse;
 
+    fn permission(inode: &INode, access: Access<'_>) -> Result {
+        permission(inode, &access)
+    }
+
+    fn getattr(inode: &INode, stat: &mut Stat<'_, Fuse>, request_mask: u32, query: u32) -> Result {
+        attr::stat(inode, stat, request_mask, query)
+    }
+}
+
+impl inode_ops::Directory for Node {
     fn lookup<'a>(
         dir: &INode,
         dentry: Lookup<'a, Fuse>,
@@ -269,7 +213,7 @@ impl inode_ops::Operations for Dir {
     ) -> Result<Spliced<'a, Fuse>> {
         inode::check_good(dir)?;
         let slot = ForgetSlot::new()?;
-        let (inode, deadline) = match lookup(dir, dentry.name()) {
+        let (inode, deadline) = match inode::with_dirops(dir, || lookup(dir, dentry.name())) {
             Ok(entry) => (
                 entry_inode(dir.super_block(), &entry, slot)?,
                 entry_deadline(&entry.entry),
@@ -283,39 +227,9 @@ impl inode_ops::Operations for Dir {
         spliced.dentry().set_time(deadline);
         Ok(spliced)
     }
-
-    fn permission(inode: &INode, access: Access<'_>) -> Result {
-        permission(inode, &access)
-    }
-
-    fn getattr(inode: &INode, out: &mut Stat<'_, Fuse>, request_mask: u32, query: u32) -> Result {
-        stat(inode, out, request_mask, query)
-    }
 }
 
-/// The operations of files that are neither directories nor symbolic links.
-struct NonDir;
-
-#[vtable]
-impl inode_ops::Operations for NonDir {
-    type FileSystem = Fuse;
-
-    fn permission(inode: &INode, access: Access<'_>) -> Result {
-        permission(inode, &access)
-    }
-
-    fn getattr(inode: &INode, out: &mut Stat<'_, Fuse>, request_mask: u32, query: u32) -> Result {
-        stat(inode, out, request_mask, query)
-    }
-}
-
-/// The operations of symbolic links.
-struct Symlink;
-
-#[vtable]
-impl inode_ops::Operations for Symlink {
-    type FileSystem = Fuse;
-
+impl inode_ops::Symlink for Node {
     fn get_link(inode: &INode) -> Result<Link> {
         inode::check_good(inode)?;
         let conn = conn(inode);
@@ -323,10 +237,6 @@ impl inode_ops::Operations for Symlink {
             Args::new(Opcode::Readlink, nodeid(inode), conn.creds()?).sink(Sink::buffer(LINK_MAX)?);
         let reply = conn.chan().send(args)?;
         Link::new(reply.bytes())
-    }
-
-    fn getattr(inode: &INode, out: &mut Stat<'_, Fuse>, request_mask: u32, query: u32) -> Result {
-        stat(inode, out, request_mask, query)
     }
 }
 
@@ -349,7 +259,7 @@ impl dentry::Operations for Dentries {
             return Ok(false);
         };
         let slot = ForgetSlot::new()?;
-        let Entry { entry, version } = match lookup(dir, name) {
+        let Entry { entry, known } = match lookup(dir, name) {
             Ok(entry) => entry,
             Err(err) if err == ENOMEM || err == EINTR => return Err(err),
             Err(_) => return Ok(false),
@@ -365,7 +275,7 @@ impl dentry::Operations for Dentries {
         if entry.validate().is_err() || inode::is_stale(inode, entry.generation, &entry.attr) {
             return Ok(false);
         }
-        inode::change_attributes(inode, &Reported::of_entry(&entry, version));
+        attr::change(inode, &Reported::of_entry(&entry, known));
         dentry.set_time(entry_deadline(&entry));
         Ok(true)
     }

@@ -7,8 +7,8 @@ mod read;
 pub(crate) use read::read_args;
 
 use crate::{
+    attr,
     chan::Chan,
-    dir,
     inode::{
         self,
         conn,
@@ -29,6 +29,7 @@ use fuse_abi::{
     FlushIn,
     FsyncFlags,
     FsyncIn,
+    InitFlags,
     LseekIn,
     LseekOut,
     Opcode,
@@ -50,7 +51,10 @@ use kernel::{
 };
 use vfs::{
     address_space,
-    attr::FileType,
+    attr::{
+        fields,
+        FileType, //
+    },
     file::{
         self,
         Kiocb,
@@ -303,7 +307,8 @@ impl file::Operations for Regular {
         }
         if whence.is_end() || whence.is_data_or_hole() {
             inode::check_good(inode)?;
-            dir::refresh(inode)?;
+            let open = open_file(file)?;
+            attr::refresh(inode, Some(&*open), fields::SIZE)?;
         }
         file.generic_seek(offset, whence)
     }
@@ -315,15 +320,14 @@ impl file::Operations for Regular {
     fn read_iter(mut kiocb: Kiocb<'_, Fuse>, iov: &mut IovIterDest<'_>) -> Result<usize> {
         let inode = kiocb.file().inode();
         inode::check_good(inode)?;
-        if open_file(kiocb.file())?
-            .open_flags
-            .contains(OpenFlags::DIRECT_IO)
-        {
+        let open = open_file(kiocb.file())?;
+        if open.open_flags.contains(OpenFlags::DIRECT_IO) {
             return read::direct(&mut kiocb, iov);
         }
         let end = kiocb.pos().saturating_add_unsigned(iov.len() as u64);
-        if end > inode.size() {
-            dir::refresh(inode)?;
+        let auto_inval = conn(inode).features().contains(InitFlags::AUTO_INVAL_DATA);
+        if auto_inval || end > inode.size() {
+            attr::refresh(inode, Some(&*open), fields::SIZE)?;
         }
         kiocb.generic_read(iov)
     }

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Inodes: identity, attributes and how long they hold, lookup counts.
+//! Inodes: identity and lookup counts.
 //!
 //! A node ID names an inode at the server. Each reply that hands one out adds to the count of
 //! lookups that the client gives back by FORGET when it evicts the inode.
 
 use crate::{
+    attr::{
+        self,
+        AttrState,
+        Reported, //
+    },
     conn::Conn,
     dir,
     file,
@@ -14,7 +19,6 @@ use crate::{
 };
 use fuse_abi::{
     Attr,
-    EntryOut,
     ROOT_ID, //
 };
 use kernel::{
@@ -27,6 +31,7 @@ use kernel::{
             ordering::Relaxed,
             Atomic, //
         },
+        lock::spinlock::SpinLockGuard,
         ArcBorrow,
         Mutex,
         SpinLock, //
@@ -36,7 +41,6 @@ use vfs::{
     attr::FileType,
     folio::max_pagecache_order,
     inode::{
-        Attributes,
         Iget,
         Key,
         NewINode, //
@@ -44,17 +48,13 @@ use vfs::{
     super_block::{
         Evicted,
         SuperBlock, //
-    },
-    time, //
+    }, //
 };
 
 pub(crate) type INode = vfs::inode::INode<Fuse>;
 
 /// Pages of the kernel, as `fuse_core` counts in them.
 pub(crate) const PAGE_SHIFT: u32 = kernel::page::PAGE_SHIFT as u32;
-
-/// The sticky bit of a mode.
-const S_ISVTX: u16 = 0o1000;
 
 /// What this client keeps of each inode.
 #[pin_data]
@@ -72,20 +72,12 @@ pub(crate) struct InodeInfo {
 }
 
 /// What changes of an inode.
-struct State {
+pub(crate) struct State {
     /// Lookups to give back.
     nlookup: u64,
     /// The memory to give them back with.
     forget: Option<ForgetSlot>,
-    /// Tick until which the attributes hold.
-    attr_deadline: u64,
-    /// Newer than the answers to all requests that were sent before it was taken from the
-    /// connection's counter.
-    attr_version: u64,
-    /// The mode as the server has it: the VFS's may lack the sticky bit.
-    mode: u16,
-    /// Bytes that are good to read at a time; 0 if the server does not say.
-    blksize: u32,
+    pub(crate) attr: AttrState,
 }
 
 impl InodeInfo {
@@ -98,15 +90,17 @@ impl InodeInfo {
                 State {
                     nlookup: 0,
                     forget: Some(ForgetSlot::new()?),
-                    attr_deadline: 0,
-                    attr_version: 0,
-                    mode: 0,
-                    blksize: 0,
+                    attr: AttrState::new(),
                 },
                 "fuse_rs_inode"
             ),
             dirops <- new_mutex!((), "fuse_rs_dirops"),
         })
+    }
+
+    /// What changes of the inode, for as long as nothing sleeps.
+    pub(crate) fn lock(&self) -> SpinLockGuard<'_, State> {
+        self.state.lock()
     }
 }
 
@@ -168,53 +162,39 @@ fn file_type(attr: &Attr) -> Option<FileType> {
     FileType::from_mode(attr.mode as u16)
 }
 
-/// What the server said of a node, and when.
-pub(crate) struct Reported<'a> {
-    pub(crate) attr: &'a Attr,
-    /// Tick until which it holds.
-    pub(crate) deadline: u64,
-    /// [`Conn::attr_version`] before the request was sent; 0 lets the answer win over all that is
-    /// known.
-    pub(crate) version: u64,
-}
-
-impl<'a> Reported<'a> {
-    pub(crate) fn of_entry(entry: &'a EntryOut, version: u64) -> Self {
-        Self {
-            attr: &entry.attr,
-            deadline: time::deadline(entry.attr_valid, entry.attr_valid_nsec),
-            version,
-        }
-    }
-}
-
 /// Finds or makes the inode of a node that a reply handed out, and counts the lookup. Sleeps.
 ///
 /// # Errors
 ///
-/// `ENOMEM`: the lookup is not counted. `EIO`: the file has no type.
+/// `ENOMEM`: the lookup is not counted. `EIO`: the file has no type, or the root is another one.
 pub(crate) fn iget(
     sb: &SuperBlock<Fuse>,
     nodeid: u64,
     generation: u64,
-    reported: &Reported<'_>,
+    reported: &Reported,
 ) -> Result<ARef<INode>> {
-    let file_type = file_type(reported.attr).ok_or(EIO)?;
-    let inode = loop {
+    let file_type = file_type(reported.attr()).ok_or(EIO)?;
+    loop {
         match sb.iget5_locked(nodeid, &NodeId(nodeid))? {
-            Iget::New(new) => break set_up(new, file_type, generation as u32, reported.attr),
-            Iget::Cached(inode) if !is_stale(&inode, generation, reported.attr) => break inode,
-            Iget::Cached(inode) => {
+            Iget::New(new) => {
+                set_up(&new, file_type, generation as u32, reported.attr().rdev);
+                attr::init(&new, reported);
+                count_lookup(&new);
+                return Ok(new.unlock());
+            }
+            Iget::Cached(inode) if is_stale(&inode, generation, reported.attr()) => {
                 make_bad(&inode);
                 if nodeid == ROOT_ID {
-                    break inode;
+                    return Err(EIO);
                 }
             }
+            Iget::Cached(inode) => {
+                count_lookup(&inode);
+                attr::change(&inode, reported);
+                return Ok(inode);
+            }
         }
-    };
-    count_lookup(&inode);
-    change_attributes(&inode, reported);
-    Ok(inode)
+    }
 }
 
 /// Makes the root of a mount, whose type is all that is known of it before INIT.
@@ -225,16 +205,12 @@ pub(crate) fn root(sb: &SuperBlock<Fuse>, rootmode: u32) -> Result<ARef<INode>> 
         nlink: 1,
         ..Attr::default()
     };
-    let reported = Reported {
-        attr: &attr,
-        deadline: 0,
-        version: 0,
-    };
-    iget(sb, ROOT_ID, 0, &reported)
+    let known = sb.info().known();
+    iget(sb, ROOT_ID, 0, &Reported::provisional(attr, known))
 }
 
 /// Gives a new inode its type, and the operations that go with it.
-fn set_up(new: NewINode<Fuse>, file_type: FileType, generation: u32, attr: &Attr) -> ARef<INode> {
+fn set_up(new: &NewINode<Fuse>, file_type: FileType, generation: u32, rdev: u32) {
     /// `S_NOATIME | S_NOCMTIME`: times are the server's.
     const FLAGS: u32 = 1 << 1 | 1 << 7;
 
@@ -245,7 +221,7 @@ fn set_up(new: NewINode<Fuse>, file_type: FileType, generation: u32, attr: &Attr
             new.set_iops(dir::FILE_IOPS);
             new.set_fops(file::FOPS);
             new.set_aops(file::AOPS);
-            let limits = conn(&new).limits();
+            let limits = conn(new).limits();
             new.set_folio_order_range(limits.mapping_order::<PAGE_SHIFT>(max_pagecache_order()));
         }
         FileType::Directory => {
@@ -255,10 +231,9 @@ fn set_up(new: NewINode<Fuse>, file_type: FileType, generation: u32, attr: &Attr
         FileType::Symlink => new.set_iops(dir::SYMLINK_IOPS),
         FileType::Fifo | FileType::CharDevice | FileType::BlockDevice | FileType::Socket => {
             new.set_iops(dir::FILE_IOPS);
-            new.init_special(attr.rdev);
+            new.init_special(rdev);
         }
     }
-    new.unlock()
 }
 
 /// Counts a lookup that the server counted.
@@ -279,77 +254,10 @@ pub(crate) fn evict(inode: Evicted<'_, Fuse>) {
             .chan()
             .queue_forget(slot, nodeid(&inode), nlookup);
     }
-}
-
-/// Takes over attributes from the server, unless what is known is newer. Drops cached data that is
-/// older. Sleeps.
-pub(crate) fn change_attributes(inode: &INode, reported: &Reported<'_>) {
-    let conn = conn(inode);
-    let attr = reported.attr;
-    let Ok(size) = i64::try_from(attr.size) else {
-        return;
-    };
-    let old_size = {
-        let mut state = inode.info().state.lock();
-        if reported.version != 0 && state.attr_version > reported.version {
-            return;
-        }
-        state.attr_version = conn.next_attr_version();
-        state.attr_deadline = reported.deadline;
-        state.mode = attr.mode as u16;
-        state.blksize = attr.blksize;
-        // Who may remove what from a directory is checked by the server, unless it leaves
-        // permissions to the VFS.
-        let hidden = if conn.default_permissions() {
-            0
-        } else {
-            S_ISVTX
-        };
-        inode.set_attributes(&Attributes {
-            ino: attr.ino,
-            mode: attr.mode as u16 & !hidden,
-            uid: attr.uid,
-            gid: attr.gid,
-            nlink: attr.nlink,
-            blocks: attr.blocks,
-            atime: time::Timespec::new(attr.atime, attr.atimensec),
-            mtime: time::Timespec::new(attr.mtime, attr.mtimensec),
-            ctime: time::Timespec::new(attr.ctime, attr.ctimensec),
-        });
-        let old_size = inode.size();
-        inode.set_size(size);
-        old_size
-    };
-    if inode.file_type() == Some(FileType::Regular) && old_size != size {
-        inode.truncate_pagecache(size);
-        // What was cached under another size is not what the file holds now. A page that can't be
-        // dropped is in use by a mapping, which sees the old data until it lets go of it.
-        let _ = inode.mapping().invalidate_pages2();
+    // What is gone for good is not found again.
+    if inode.nlink() > 0 {
+        conn(&inode).count_eviction();
     }
-}
-
-/// A READ that was sent at `version` got less than it asked for: the file ends at `size`, if it
-/// still is longer here and nothing newer is known.
-pub(crate) fn shrink(inode: &INode, size: u64, version: u64) {
-    let Ok(size) = i64::try_from(size) else {
-        return;
-    };
-    let mut state = inode.info().state.lock();
-    if version >= state.attr_version && size < inode.size() {
-        state.attr_version = conn(inode).next_attr_version();
-        inode.set_size(size);
-    }
-}
-
-/// Whether the attributes do not hold any more. Does not sleep.
-pub(crate) fn attr_is_over(inode: &INode) -> bool {
-    time::is_over(inode.info().state.lock().attr_deadline)
-}
-
-/// The mode as the server has it, and its block size.
-pub(crate) fn mode_and_blksize(inode: &INode) -> (u16, u32) {
-    let state = inode.info().state.lock();
-    (state.mode, state.blksize)
 }
 
 /// Runs `op`, which sends LOOKUP or READDIR for a directory, alone if the server wants it so.

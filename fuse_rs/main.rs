@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod attr;
 mod chan;
 mod conn;
 mod dev;

@@ -21,12 +21,14 @@ use vfs::{bdi::Bdi, cred};
 
 /// What is implemented. A server may take any of it, thus nothing more must be here.
 const OFFER: InitFlags = InitFlags::ASYNC_READ
+    .union(InitFlags::AUTO_INVAL_DATA)
     .union(InitFlags::PARALLEL_DIROPS)
     .union(InitFlags::NO_OPEN_SUPPORT)
     .union(InitFlags::NO_OPENDIR_SUPPORT)
     .union(InitFlags::ABORT_ERROR)
     .union(InitFlags::HAS_RESEND)
     .union(InitFlags::MAX_PAGES)
+    .union(InitFlags::EXPLICIT_INVAL_DATA)
     .union(InitFlags::INIT_EXT);
 
 /// The readahead window of a server that does not take larger requests, bytes: what filesystems

@@ -9,8 +9,8 @@ use super::{
     OpenFile, //
 };
 use crate::{
+    attr,
     inode::{
-        self,
         conn,
         nodeid,
         INode,
@@ -128,7 +128,7 @@ fn send(inode: &INode, chunk: Chunk, batch: Batch) -> Result {
         ReadSink {
             pos: chunk.pos,
             len: chunk.len as usize,
-            version: conn.attr_version(),
+            version: conn.known().attr_version,
             ranges: batch.ranges,
             open: batch.open.clone(),
         },
@@ -168,7 +168,7 @@ pub(crate) fn read_args(
 struct ReadSink {
     pos: u64,
     len: usize,
-    /// [`crate::conn::Conn::attr_version`] before the READ was sent.
+    /// [`crate::conn::Known::attr_version`] before the READ was sent.
     version: u64,
     /// In ascending order, without gaps between them.
     ranges: KVec<ReadRange<Fuse>>,
@@ -212,7 +212,7 @@ impl FolioSink for ReadSink {
             return;
         };
         if let (true, Some(range)) = (copied < len, ranges.first()) {
-            inode::shrink(range.inode(), pos.saturating_add(copied as u64), version);
+            attr::shrink(range.inode(), pos.saturating_add(copied as u64), version);
         }
         let mut start = 0usize;
         for mut range in ranges {

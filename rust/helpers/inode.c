@@ -25,6 +25,16 @@ enum inode_state_flags_enum fuse_rs_helper_inode_state_read_once(struct inode *i
 	return inode_state_read_once(inode);
 }
 
+unsigned int fuse_rs_helper_inode_nlink(const struct inode *inode)
+{
+	return READ_ONCE(inode->i_nlink);
+}
+
+struct timespec64 fuse_rs_helper_inode_get_mtime(const struct inode *inode)
+{
+	return inode_get_mtime(inode);
+}
+
 struct timespec64 fuse_rs_helper_inode_set_atime(struct inode *inode, time64_t sec, long nsec)
 {
 	return inode_set_atime(inode, sec, nsec);

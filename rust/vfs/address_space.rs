@@ -41,6 +41,15 @@ impl<T: FileSystem> AddressSpace<T> {
         // SAFETY: The mapping is valid.
         to_result(unsafe { bindings::invalidate_inode_pages2(self.as_ptr()) })
     }
+
+    /// As [`invalidate_pages2`](Self::invalidate_pages2), from the folio of the byte at `pos` on.
+    pub fn invalidate_pages2_from(&self, pos: i64) -> Result {
+        let first = (pos >> bindings::PAGE_SHIFT) as usize;
+        // SAFETY: The mapping is valid.
+        to_result(unsafe {
+            bindings::invalidate_inode_pages2_range(self.as_ptr(), first, usize::MAX)
+        })
+    }
 }
 
 impl<T: FileSystem> INode<T> {

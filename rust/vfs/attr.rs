@@ -5,9 +5,41 @@
 //! C headers: [`include/linux/stat.h`](srctree/include/linux/stat.h),
 //! [`include/uapi/linux/stat.h`](srctree/include/uapi/linux/stat.h)
 
-use crate::{inode::INode, FileSystem};
+use crate::{inode::INode, time::Timespec, FileSystem};
 use core::marker::PhantomData;
 use fuse_bindings as bindings;
+
+/// Which attributes of a file are meant, `STATX_*` of statx(2).
+pub mod fields {
+    use fuse_bindings as bindings;
+
+    /// The type of the file.
+    pub const TYPE: u32 = bindings::STATX_TYPE;
+    /// Permissions.
+    pub const MODE: u32 = bindings::STATX_MODE;
+    /// The number of hard links.
+    pub const NLINK: u32 = bindings::STATX_NLINK;
+    /// The owner.
+    pub const UID: u32 = bindings::STATX_UID;
+    /// The group.
+    pub const GID: u32 = bindings::STATX_GID;
+    /// The time of the last access.
+    pub const ATIME: u32 = bindings::STATX_ATIME;
+    /// The time of the last change of the contents.
+    pub const MTIME: u32 = bindings::STATX_MTIME;
+    /// The time of the last change of the inode.
+    pub const CTIME: u32 = bindings::STATX_CTIME;
+    /// The inode number.
+    pub const INO: u32 = bindings::STATX_INO;
+    /// The size.
+    pub const SIZE: u32 = bindings::STATX_SIZE;
+    /// The number of blocks.
+    pub const BLOCKS: u32 = bindings::STATX_BLOCKS;
+    /// All that stat(2) shows.
+    pub const BASIC: u32 = bindings::STATX_BASIC_STATS;
+    /// The time of creation.
+    pub const BTIME: u32 = bindings::STATX_BTIME;
+}
 
 /// The seven types of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +123,19 @@ impl<'a, T: FileSystem> Stat<'a, T> {
     /// Sets the device number alone, for a caller who may know no more.
     pub fn set_dev(&mut self, dev: u32) {
         self.stat.dev = dev;
+        self.stat.result_mask = 0;
+    }
+
+    /// Sets the time of creation.
+    pub fn set_btime(&mut self, btime: Timespec) {
+        self.stat.btime.tv_sec = btime.sec;
+        self.stat.btime.tv_nsec = btime.nsec as isize;
+        self.stat.result_mask |= fields::BTIME;
+    }
+
+    /// Says that the other basic [`fields`] than those in `known` are not known.
+    pub fn limit(&mut self, known: u32) {
+        self.stat.result_mask &= known | !fields::BASIC;
     }
 
     /// Sets type and permissions.

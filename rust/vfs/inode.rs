@@ -6,7 +6,7 @@
 
 use crate::{
     address_space::AddressSpace,
-    attr::FileType,
+    attr::{fields, FileType},
     super_block::SuperBlock,
     time::Timespec,
     FileSystem, //
@@ -193,33 +193,69 @@ impl<T: FileSystem> INode<T> {
         unsafe { bindings::i_size_write(self.as_ptr(), size) };
     }
 
-    /// Overwrites the attributes that a path walk or a `stat` may read meanwhile without a lock.
+    /// The number of hard links.
+    pub fn nlink(&self) -> u32 {
+        // SAFETY: The inode is valid.
+        unsafe { bindings::inode_nlink(self.as_ptr()) }
+    }
+
+    /// The time of the last change of the contents.
+    pub fn mtime(&self) -> Timespec {
+        // SAFETY: The inode is valid.
+        let mtime = unsafe { bindings::inode_get_mtime(self.as_ptr()) };
+        Timespec {
+            sec: mtime.tv_sec,
+            // Less than a second.
+            nsec: mtime.tv_nsec as u32,
+        }
+    }
+
+    /// Overwrites the attributes that a path walk or a `stat` may read meanwhile without a lock:
+    /// those in `mask`, of [`fields`].
     ///
     /// Callers exclude each other. The file type does not change.
-    pub fn set_attributes(&self, attr: &Attributes) {
+    pub fn set_attributes(&self, attr: &Attributes, mask: u32) {
         let inode = self.as_ptr();
-        let mode =
-            (self.mode() & bindings::S_IFMT as u16) | (attr.mode & !(bindings::S_IFMT as u16));
         let user_ns = self.super_block().user_ns();
 
-        // SAFETY: The inode is valid.
-        unsafe { store(addr_of_mut!((*inode).i_ino), attr.ino) };
-        // SAFETY: As above.
-        unsafe { store(addr_of_mut!((*inode).i_mode), mode) };
-        // SAFETY: As above.
-        unsafe { store(addr_of_mut!((*inode).i_uid), user_ns.make_kuid(attr.uid).0) };
-        // SAFETY: As above.
-        unsafe { store(addr_of_mut!((*inode).i_gid), user_ns.make_kgid(attr.gid).0) };
-        // SAFETY: As above.
-        unsafe { store(addr_of_mut!((*inode).i_blocks), attr.blocks) };
-        // SAFETY: As above.
-        unsafe { bindings::set_nlink(inode, attr.nlink) };
-        // SAFETY: As above.
-        unsafe { bindings::inode_set_atime(inode, attr.atime.sec, attr.atime.nsec as isize) };
-        // SAFETY: As above.
-        unsafe { bindings::inode_set_mtime(inode, attr.mtime.sec, attr.mtime.nsec as isize) };
-        // SAFETY: As above.
-        unsafe { bindings::inode_set_ctime(inode, attr.ctime.sec, attr.ctime.nsec as isize) };
+        if mask & fields::INO != 0 {
+            // SAFETY: The inode is valid.
+            unsafe { store(addr_of_mut!((*inode).i_ino), attr.ino) };
+        }
+        if mask & fields::MODE != 0 {
+            let file_type = bindings::S_IFMT as u16;
+            let mode = (self.mode() & file_type) | (attr.mode & !file_type);
+            // SAFETY: As above.
+            unsafe { store(addr_of_mut!((*inode).i_mode), mode) };
+        }
+        if mask & fields::UID != 0 {
+            // SAFETY: As above.
+            unsafe { store(addr_of_mut!((*inode).i_uid), user_ns.make_kuid(attr.uid).0) };
+        }
+        if mask & fields::GID != 0 {
+            // SAFETY: As above.
+            unsafe { store(addr_of_mut!((*inode).i_gid), user_ns.make_kgid(attr.gid).0) };
+        }
+        if mask & fields::BLOCKS != 0 {
+            // SAFETY: As above.
+            unsafe { store(addr_of_mut!((*inode).i_blocks), attr.blocks) };
+        }
+        if mask & fields::NLINK != 0 {
+            // SAFETY: As above.
+            unsafe { bindings::set_nlink(inode, attr.nlink) };
+        }
+        if mask & fields::ATIME != 0 {
+            // SAFETY: As above.
+            unsafe { bindings::inode_set_atime(inode, attr.atime.sec, attr.atime.nsec as isize) };
+        }
+        if mask & fields::MTIME != 0 {
+            // SAFETY: As above.
+            unsafe { bindings::inode_set_mtime(inode, attr.mtime.sec, attr.mtime.nsec as isize) };
+        }
+        if mask & fields::CTIME != 0 {
+            // SAFETY: As above.
+            unsafe { bindings::inode_set_ctime(inode, attr.ctime.sec, attr.ctime.nsec as isize) };
+        }
     }
 
     /// Logarithm of the block size of the page cache.

@@ -13,7 +13,7 @@ use crate::{
 use core::marker::PhantomData;
 use fuse_bindings as bindings;
 use kernel::{
-    error::{from_result, to_result, VTABLE_DEFAULT_ERROR},
+    error::{from_result, to_result},
     prelude::*, //
 };
 
@@ -76,77 +76,68 @@ impl Link {
     }
 }
 
-/// The operations of an inode, `struct inode_operations`. Those left out fail as the VFS documents.
-#[vtable]
+/// The operations that all types of files have in common, `struct inode_operations`. Those that
+/// there are none of fail as the VFS documents.
 pub trait Operations {
     /// The filesystem that they are for.
     type FileSystem: FileSystem;
 
-    /// Finds a name in the directory. May sleep; the directory is locked, shared at least.
-    fn lookup<'a>(
-        _dir: &INode<Self::FileSystem>,
-        _dentry: Lookup<'a, Self::FileSystem>,
-        _flags: LookupFlags,
-    ) -> Result<Spliced<'a, Self::FileSystem>> {
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
-    /// Reads the symbolic link. May sleep.
-    fn get_link(_inode: &INode<Self::FileSystem>) -> Result<Link> {
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
-
     /// Checks whether the caller may do `access`. May sleep unless [`Access::is_rcu`].
-    fn permission(_inode: &INode<Self::FileSystem>, _access: Access<'_>) -> Result {
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
+    fn permission(inode: &INode<Self::FileSystem>, access: Access<'_>) -> Result;
 
-    /// Fills in `stat` as `request_mask` (`STATX_*`) and `query` (`AT_STATX_*`) ask. May sleep.
+    /// Fills in `stat` as `request_mask` ([`fields`](crate::attr::fields)) and `query`
+    /// (`AT_STATX_*`) ask. May sleep.
     fn getattr(
-        _inode: &INode<Self::FileSystem>,
-        _stat: &mut Stat<'_, Self::FileSystem>,
-        _request_mask: u32,
-        _query: u32,
-    ) -> Result {
-        build_error!(VTABLE_DEFAULT_ERROR)
-    }
+        inode: &INode<Self::FileSystem>,
+        stat: &mut Stat<'_, Self::FileSystem>,
+        request_mask: u32,
+        query: u32,
+    ) -> Result;
 }
 
-/// A table of inode operations for the filesystem `T`.
+/// The operations of directories besides.
+pub trait Directory: Operations {
+    /// Finds a name in the directory. May sleep; the directory is locked, shared at least.
+    fn lookup<'a>(
+        dir: &INode<Self::FileSystem>,
+        dentry: Lookup<'a, Self::FileSystem>,
+        flags: LookupFlags,
+    ) -> Result<Spliced<'a, Self::FileSystem>>;
+}
+
+/// The operations of symbolic links besides. Nobody needs permission to follow one.
+pub trait Symlink: Operations {
+    /// Reads the symbolic link. May sleep.
+    fn get_link(inode: &INode<Self::FileSystem>) -> Result<Link>;
+}
+
+/// A table of inode operations for the filesystem `T`. The VFS tells directories and symbolic links
+/// from other files by it, so there is one for each.
 pub struct Ops<T: FileSystem>(pub(crate) *const bindings::inode_operations, PhantomData<T>);
 
 impl<T: FileSystem> Ops<T> {
-    /// The table of `O`.
-    pub const fn new<O: Operations<FileSystem = T>>() -> Self {
-        Self(&Table::<O>::OPS, PhantomData)
+    /// The table for directories.
+    pub const fn directory<O: Directory<FileSystem = T>>() -> Self {
+        Self(&Table::<O>::DIRECTORY, PhantomData)
+    }
+
+    /// The table for symbolic links.
+    pub const fn symlink<O: Symlink<FileSystem = T>>() -> Self {
+        Self(&Table::<O>::SYMLINK, PhantomData)
+    }
+
+    /// The table for all other files.
+    pub const fn other<O: Operations<FileSystem = T>>() -> Self {
+        Self(&Table::<O>::OTHER, PhantomData)
     }
 }
 
 struct Table<O: Operations>(PhantomData<O>);
 
-impl<O: Operations> Table<O> {
-    const OPS: bindings::inode_operations = bindings::inode_operations {
-        lookup: if O::HAS_LOOKUP {
-            Some(Self::lookup)
-        } else {
-            None
-        },
-        get_link: if O::HAS_GET_LINK {
-            Some(Self::get_link)
-        } else {
-            None
-        },
-        permission: if O::HAS_PERMISSION {
-            Some(Self::permission)
-        } else {
-            None
-        },
-        getattr: if O::HAS_GETATTR {
-            Some(Self::getattr)
-        } else {
-            None
-        },
-        ..pin_init::zeroed()
+impl<O: Directory> Table<O> {
+    const DIRECTORY: bindings::inode_operations = bindings::inode_operations {
+        lookup: Some(Self::lookup),
+        ..Self::OTHER
     };
 
     /// # Safety
@@ -169,6 +160,14 @@ impl<O: Operations> Table<O> {
             Err(err) => err.to_ptr(),
         }
     }
+}
+
+impl<O: Symlink> Table<O> {
+    const SYMLINK: bindings::inode_operations = bindings::inode_operations {
+        get_link: Some(Self::get_link),
+        permission: None,
+        ..Self::OTHER
+    };
 
     /// # Safety
     ///
@@ -205,6 +204,14 @@ impl<O: Operations> Table<O> {
         // SAFETY: By the function's contract.
         drop(unsafe { KBox::<Link>::from_raw(link.cast()) });
     }
+}
+
+impl<O: Operations> Table<O> {
+    const OTHER: bindings::inode_operations = bindings::inode_operations {
+        permission: Some(Self::permission),
+        getattr: Some(Self::getattr),
+        ..pin_init::zeroed()
+    };
 
     /// # Safety
     ///
