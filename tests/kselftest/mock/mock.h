@@ -35,6 +35,7 @@ struct mock_node {
 	uint64_t size;
 	uint64_t lookups;	/* entry replies that the kernel accepted: what it owes us in forgets */
 	uint64_t forgotten;
+	uint64_t generation;
 	uint32_t mode;
 	uint32_t uid;
 	uint32_t gid;
@@ -102,6 +103,8 @@ struct mock {
 	uint64_t knob[MOCK_KNOBS];	/* for handlers, meaning is the test's */
 	uint64_t entry_valid;	/* seconds */
 	uint64_t attr_valid;
+	uint64_t negative_valid;	/* of names that are not there; 0: ENOENT */
+	void (*attr_hook)(struct mock *m, uint64_t id, struct fuse_attr *attr);	/* changes what mock_attr() says */
 	uint32_t open_flags;	/* FOPEN_* */
 	uint32_t nodes;
 	struct mock_node node[MOCK_NODES];
@@ -174,6 +177,7 @@ uint64_t mock_add_hardlink(struct mock *m, uint64_t parent, const char *name, ui
 struct mock_node *mock_node(struct mock *m, uint64_t id);
 uint64_t mock_find(struct mock *m, uint64_t parent, const char *name);	/* 0 for none */
 void mock_attr(struct mock *m, uint64_t id, struct fuse_attr *attr);
+void mock_entry(struct mock *m, uint64_t id, struct fuse_entry_out *out);
 void mock_fill(uint64_t id, uint64_t offset, void *buf, size_t len);	/* the pattern of node @id */
 ssize_t mock_mismatch(uint64_t id, uint64_t offset, const void *buf, size_t len);	/* first wrong byte, or -1 */
 
@@ -185,6 +189,8 @@ int mock_take_until(struct mock *m, uint32_t opcode, struct mock_request *req);	
 void mock_serve(struct mock *m, struct mock_request *req);	/* handler, then tree */
 void mock_serve_tree(struct mock *m, struct mock_request *req);
 int mock_reply(struct mock *m, struct mock_request *req, int error, const void *payload, size_t len);
+int mock_reply_attr(struct mock *m, struct mock_request *req, const struct fuse_attr_out *out);
+int mock_reply_entry(struct mock *m, struct mock_request *req, const struct fuse_entry_out *out);	/* counts the lookup */
 int mock_write_raw(int fd, uint64_t unique, uint32_t len, int32_t error, const void *payload, size_t payload_len);
 void mock_daemon(struct mock *m);	/* loop of the daemon process */
 

@@ -143,35 +143,43 @@ static size_t entry_out_size(struct mock *m)
 	return m->init.out.minor < 9 ? FUSE_COMPAT_ENTRY_OUT_SIZE : sizeof(struct fuse_entry_out);
 }
 
-static void fill_entry(struct mock *m, uint64_t id, struct fuse_entry_out *out)
-{
-	memset(out, 0, sizeof(*out));
-	out->nodeid = id;
-	out->entry_valid = m->entry_valid;
-	out->attr_valid = m->attr_valid;
-	mock_attr(m, id, &out->attr);
-}
-
 /* A daemon may have several threads. */
 static void count(uint64_t *counter, uint64_t n)
 {
 	__atomic_add_fetch(counter, n, __ATOMIC_RELAXED);
 }
 
+int mock_reply_attr(struct mock *m, struct mock_request *req, const struct fuse_attr_out *out)
+{
+	return mock_reply(m, req, 0, out, attr_out_size(m));
+}
+
+int mock_reply_entry(struct mock *m, struct mock_request *req, const struct fuse_entry_out *out)
+{
+	struct mock_node *node = mock_node(m, out->nodeid);
+	int ret;
+
+	/* Counted before the reply is out, so that whoever waited for it sees the count. */
+	if (node)
+		count(&node->lookups, 1);
+	ret = mock_reply(m, req, 0, out, entry_out_size(m));
+	if (ret && node)
+		count(&node->lookups, -1);
+	return ret;
+}
+
 static void serve_lookup(struct mock *m, struct mock_request *req)
 {
 	uint64_t id = mock_find(m, req->in->nodeid, req->arg);
-	struct fuse_entry_out out;
+	struct fuse_entry_out out = { .entry_valid = m->negative_valid };
 
-	if (!id) {
+	if (!id && !m->negative_valid) {
 		mock_reply(m, req, -ENOENT, NULL, 0);
 		return;
 	}
-	fill_entry(m, id, &out);
-	/* Counted before the reply is out, so that whoever waited for it sees the count. */
-	count(&mock_node(m, id)->lookups, 1);
-	if (mock_reply(m, req, 0, &out, entry_out_size(m)))
-		count(&mock_node(m, id)->lookups, -1);
+	if (id)
+		mock_entry(m, id, &out);
+	mock_reply_entry(m, req, &out);
 }
 
 static void serve_getattr(struct mock *m, struct mock_request *req)
@@ -179,7 +187,7 @@ static void serve_getattr(struct mock *m, struct mock_request *req)
 	struct fuse_attr_out out = { .attr_valid = m->attr_valid };
 
 	mock_attr(m, req->in->nodeid, &out.attr);
-	mock_reply(m, req, 0, &out, attr_out_size(m));
+	mock_reply_attr(m, req, &out);
 }
 
 static void serve_open(struct mock *m, struct mock_request *req)
@@ -235,7 +243,7 @@ static void serve_readdir(struct mock *m, struct mock_request *req, bool plus)
 		if (!dot && mock_node(m, id)->alias)
 			id = mock_node(m, id)->alias;
 		if (plus && !dot) {
-			fill_entry(m, id, (void *)(reply + used));
+			mock_entry(m, id, (void *)(reply + used));
 			entered[entries++] = id;
 			count(&mock_node(m, id)->lookups, 1);
 		}

@@ -71,6 +71,18 @@ void mock_attr(struct mock *m, uint64_t id, struct fuse_attr *attr)
 	attr->uid = node->uid;
 	attr->gid = node->gid;
 	attr->blksize = MOCK_PAGE;
+	if (m->attr_hook)
+		m->attr_hook(m, id, attr);
+}
+
+void mock_entry(struct mock *m, uint64_t id, struct fuse_entry_out *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->nodeid = id;
+	out->generation = mock_node(m, id)->generation;
+	out->entry_valid = m->entry_valid;
+	out->attr_valid = m->attr_valid;
+	mock_attr(m, id, &out->attr);
 }
 
 /* Eight bytes of node @id: they differ between neighbours, pages, folios and files, and none is zero. */
