@@ -412,13 +412,19 @@ impl Chan {
     ///
     /// # Errors
     ///
-    /// Those of [`gone`](Self::gone): there is no client any more. `EAGAIN`: nothing there. `ERESTARTSYS`: a signal.
+    /// Those of [`gone`](Self::gone): there is no client any more. `EAGAIN`: nothing there.
+    /// `ERESTARTSYS`: a signal.
     pub(crate) fn next(&self, pqueue: &Pqueue, buf_len: usize, nonblock: bool) -> Result<Work> {
-        if nonblock {
-            return self.take(pqueue, buf_len).unwrap_or(Err(EAGAIN));
+        let mut work = if nonblock {
+            self.take(pqueue, buf_len).unwrap_or(Err(EAGAIN))
+        } else {
+            self.readers
+                .wait_interruptible_exclusive(|| self.take(pqueue, buf_len))?
+        }?;
+        if let Work::Forgets(batch) = &mut work {
+            while self.iqueue.lock().fill(batch) {}
         }
-        self.readers
-            .wait_interruptible_exclusive(|| self.take(pqueue, buf_len))?
+        Ok(work)
     }
 
     /// What a poller of the device may do, [`None`] if there is no client any more: whether there

@@ -65,14 +65,23 @@ impl ForgetSlot {
 /// Forgets, oldest first. The keys only number them.
 pub(crate) type Forgets = RBTree<u64, ForgetOne>;
 
+/// How many forgets are taken with the lock held.
+const FORGETS_PER_LOCK: u32 = 64;
+
+/// Forgets to be sent as one request.
+pub(crate) struct ForgetBatch {
+    /// ID of the request.
+    pub(crate) unique: u64,
+    pub(crate) forgets: Forgets,
+    /// How many there are, and how many more there is room for.
+    pub(crate) count: u32,
+    room: u32,
+}
+
 /// What a reader of the device has taken.
 pub(crate) enum Work {
-    /// `count` forgets, to be sent as one request of this ID.
-    Forgets {
-        unique: u64,
-        forgets: Forgets,
-        count: u32,
-    },
+    /// Forgets to be sent as one request.
+    Forgets(ForgetBatch),
     /// An INTERRUPT for the request of this ID.
     Interrupt { unique: u64 },
     /// A request, which is in the reader's table.
@@ -321,11 +330,14 @@ impl Iqueue {
         if self.turn.is_forget(forgets, !self.pending.is_empty()) {
             let count = forget::per_read(minor, self.forgets_waiting, buf_len);
             if count > 0 {
-                return Some(Work::Forgets {
+                let mut batch = ForgetBatch {
                     unique: self.next_unique(),
-                    forgets: self.take_forgets(count),
-                    count,
-                });
+                    forgets: RBTree::new(),
+                    count: 0,
+                    room: count,
+                };
+                self.fill(&mut batch);
+                return Some(Work::Forgets(batch));
             }
         }
         loop {
@@ -354,18 +366,26 @@ impl Iqueue {
         }
     }
 
-    fn take_forgets(&mut self, count: u32) -> Forgets {
-        self.forgets_waiting = self.forgets_waiting.saturating_sub(count);
-        if self.forgets_waiting == 0 {
-            return mem::take(&mut self.forgets);
-        }
-        let mut taken = RBTree::new();
-        for _ in 0..count {
-            if let Some(first) = self.forgets.cursor_front_mut() {
-                taken.insert(first.remove_current().1);
+    /// Takes forgets into the batch, not many at a time. Returns whether there is more to take.
+    pub(crate) fn fill(&mut self, batch: &mut ForgetBatch) -> bool {
+        let count = if batch.count == 0 && self.forgets_waiting <= batch.room {
+            batch.forgets = mem::take(&mut self.forgets);
+            self.forgets_waiting
+        } else {
+            let mut taken = 0u32;
+            while taken < batch.room.min(FORGETS_PER_LOCK) {
+                let Some(first) = self.forgets.cursor_front_mut() else {
+                    break;
+                };
+                batch.forgets.insert(first.remove_current().1);
+                taken = taken.saturating_add(1);
             }
-        }
-        taken
+            taken
+        };
+        self.forgets_waiting = self.forgets_waiting.saturating_sub(count);
+        batch.count = batch.count.saturating_add(count);
+        batch.room = batch.room.saturating_sub(count);
+        batch.room > 0 && self.forgets_waiting > 0
     }
 }
 

@@ -70,7 +70,6 @@ impl Chan {
     }
 
     /// Whether readahead that nobody waits for should be left out.
-    #[expect(dead_code)] // For readahead.
     pub(crate) fn is_congested(&self) -> bool {
         self.iqueue.lock().is_congested()
     }

@@ -6,7 +6,7 @@ use super::MAX_FRUITLESS_FAULTS;
 use crate::{
     chan::Chan,
     iqueue::{
-        Forgets,
+        ForgetBatch,
         Work, //
     },
     pqueue::Pqueue,
@@ -135,11 +135,7 @@ pub(super) fn read(
     }
     loop {
         let request = match chan.next(pqueue, room, nonblock)? {
-            Work::Forgets {
-                unique,
-                forgets,
-                count,
-            } => return read_forgets(unique, forgets, count, to),
+            Work::Forgets(batch) => return read_forgets(batch, to),
             Work::Interrupt { unique } => return read_interrupt(unique, to),
             Work::Request(request) => request,
         };
@@ -248,13 +244,14 @@ fn read_interrupt(unique: u64, to: &mut impl Dest) -> Result<usize> {
     Ok(len)
 }
 
-/// Writes `count` forgets as one request, for which there is room. What can't be written is lost.
-fn read_forgets(
-    unique: u64,
-    mut forgets: Forgets,
-    count: u32,
-    to: &mut impl Dest,
-) -> Result<usize> {
+/// Writes forgets as one request, for which there is room. What can't be written is lost.
+fn read_forgets(batch: ForgetBatch, to: &mut impl Dest) -> Result<usize> {
+    let ForgetBatch {
+        unique,
+        mut forgets,
+        count,
+        ..
+    } = batch;
     let room = to.room();
     if count == 1 {
         let (_, &one) = forgets.cursor_front().ok_or(EIO)?.current();

@@ -110,6 +110,10 @@ impl ReadOps for Reader {
         }
     }
 
+    fn is_congested(inode: &INode) -> bool {
+        conn(inode).chan().is_congested()
+    }
+
     fn submit(inode: &INode, mut batch: Batch) {
         let Some(chunk) = batch.gather.finish() else {
             return;

@@ -135,8 +135,24 @@ pub trait ReadOps {
         range: ReadRange<Self::FileSystem>,
     );
 
+    /// Whether so much is being read that readahead which nobody waits for should be left out.
+    fn is_congested(inode: &INode<Self::FileSystem>) -> bool;
+
     /// Sends off what was gathered.
     fn submit(inode: &INode<Self::FileSystem>, batch: Self::Batch);
+}
+
+/// Whether no more than what is read in advance is left of the readahead.
+///
+/// # Safety
+///
+/// `rac` must be valid.
+unsafe fn only_async_left(rac: *const bindings::readahead_control) -> bool {
+    // SAFETY: By the function's contract.
+    let left = unsafe { (*rac)._nr_pages };
+    // SAFETY: By the function's contract; a readahead has a state.
+    let wanted_later = unsafe { (*(*rac).ra).async_size };
+    wanted_later >= left
 }
 
 /// What one call of `read_folio` or `readahead` works with; iomap passes its address through.
@@ -244,6 +260,15 @@ impl<O: ReadOps> ReadTable<O> {
         ctx: *mut bindings::iomap_read_folio_ctx,
         len: usize,
     ) -> kernel::ffi::c_int {
+        // SAFETY: `ctx` is valid.
+        let rac = unsafe { (*ctx).rac };
+        // SAFETY: `iter` is valid, and its inode of the filesystem.
+        let inode = unsafe { INode::from_raw((*iter).inode) };
+        // SAFETY: `rac` is null or the readahead that is going on.
+        if !rac.is_null() && unsafe { only_async_left(rac) } && O::is_congested(inode) {
+            // The rest of the readahead is dropped.
+            return EAGAIN.to_errno();
+        }
         // SAFETY: iomap reads into the locked folio `cur_folio`.
         let folio = unsafe { Folio::from_raw((*ctx).cur_folio) };
         // SAFETY: `iter` is valid.
