@@ -287,6 +287,19 @@ pub(crate) fn shrink(inode: &INode, size: u64, version: u64) {
     }
 }
 
+/// Those of [`fields`] in `gone` do not hold any more. Does not sleep.
+pub(crate) fn invalidate(inode: &INode, gone: u32) {
+    inode.info().lock().attr.invalid |= gone;
+}
+
+/// The server says that nothing that it said before holds: neither what is known, nor answers that
+/// are under way. Does not sleep.
+pub(crate) fn outdate(inode: &INode) {
+    let mut info = inode.info().lock();
+    info.attr.version = conn(inode).next_attr_version();
+    info.attr.invalid = !0;
+}
+
 /// Whether those of [`fields`] in `wanted` are to be asked for. Does not sleep.
 pub(crate) fn is_over(inode: &INode, wanted: u32) -> bool {
     !inode.info().lock().attr.holds(wanted)

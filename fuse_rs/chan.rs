@@ -49,6 +49,7 @@ use kernel::{
         new_spinlock,
         Arc,
         Mutex,
+        SetOnce,
         SpinLock, //
     }, //
 };
@@ -61,7 +62,10 @@ use vfs::wait::{
 
 mod background;
 mod interrupt;
+mod notify;
 mod resend;
+
+pub(crate) use notify::Notified;
 
 /// A connection.
 #[pin_data]
@@ -81,6 +85,8 @@ pub(crate) struct Chan {
     aborted_by_user: Atomic<bool>,
     /// The server knows no INTERRUPT.
     no_interrupt: Atomic<bool>,
+    /// Takes notifications.
+    notified: SetOnce<Arc<dyn Notified>>,
     #[pin]
     iqueue: SpinLock<Iqueue>,
     /// Readers and pollers of the device.
@@ -115,6 +121,7 @@ impl Chan {
                 abort_error: Atomic::new(false),
                 aborted_by_user: Atomic::new(false),
                 no_interrupt: Atomic::new(false),
+                notified: SetOnce::new(),
                 iqueue <- new_spinlock!(Iqueue::new(), "fuse_rs_iqueue"),
                 readers <- WaitQueue::new(c"fuse_rs_readers", static_lock_class!()),
                 gate <- WaitQueue::new(c"fuse_rs_gate", static_lock_class!()),

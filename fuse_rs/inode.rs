@@ -105,7 +105,7 @@ impl InodeInfo {
 }
 
 /// Finds inodes by node ID.
-struct NodeId(u64);
+pub(crate) struct NodeId(pub(crate) u64);
 
 impl Key<Fuse> for NodeId {
     fn matches(&self, inode: &INode) -> bool {

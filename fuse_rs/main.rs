@@ -20,6 +20,7 @@ mod dir;
 mod file;
 mod inode;
 mod iqueue;
+mod notify;
 mod params;
 mod pqueue;
 mod readdir;

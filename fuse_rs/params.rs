@@ -6,6 +6,7 @@ use crate::{
     chan::Chan,
     conn::{self, Conn},
     dev::{self, Dev},
+    notify::Notifications,
     super_block::{self, Fuse},
 };
 use kernel::{fs::File, prelude::*, str::CString, sync::aref::ARef, sync::Arc};
@@ -171,6 +172,8 @@ impl vfs::fs_context::Context<Fuse> for Context {
         let root = super_block::fill(&sb, fc.user_ns(), rootmode)?;
         let conn: Arc<Conn> = sb.info().into();
         conn.chan().set_connection(sb.dev());
+        conn.chan()
+            .set_notified(Arc::new(Notifications::new(sb.link()?), GFP_KERNEL)?);
         let init = conn::init::prepare(&conn, sb.bdi().into())?;
         if let Err(e) = dev.install(conn.chan().clone()) {
             fc.errorfc(c"fd: has a mount already");

@@ -29,6 +29,7 @@ const OFFER: InitFlags = InitFlags::ASYNC_READ
     .union(InitFlags::HAS_RESEND)
     .union(InitFlags::MAX_PAGES)
     .union(InitFlags::EXPLICIT_INVAL_DATA)
+    .union(InitFlags::HAS_EXPIRE_ONLY)
     .union(InitFlags::INIT_EXT);
 
 /// The readahead window of a server that does not take larger requests, bytes: what filesystems

@@ -17,7 +17,6 @@ use crate::{
 use core::mem;
 use fuse_abi::{
     Message,
-    NotifyCode,
     OutHeader, //
 };
 use kernel::{
@@ -45,11 +44,7 @@ pub(super) fn write(chan: &Chan, pqueue: &Pqueue, from: &mut IovIterSource<'_>) 
     }
     let header = OutHeader::parse(&header).map_err(|_| EINVAL)?;
     match header.check(len).map_err(|_| EINVAL)? {
-        Message::Notify {
-            code: NotifyCode::Resend,
-            ..
-        } => chan.resend()?,
-        Message::Notify { .. } => return Err(EINVAL),
+        Message::Notify { code, payload } => chan.notify(code, payload, from)?,
         Message::InterruptReply { unique, error } => {
             chan.interrupt_answered(pqueue, unique, error)?;
         }

@@ -23,3 +23,8 @@ loff_t fuse_rs_helper_folio_pos(const struct folio *folio)
 {
 	return folio_pos(folio);
 }
+
+int fuse_rs_helper_folio_lock_killable(struct folio *folio)
+{
+	return folio_lock_killable(folio);
+}

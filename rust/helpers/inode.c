@@ -59,3 +59,19 @@ dev_t fuse_rs_helper_new_decode_dev(u32 dev)
 {
 	return new_decode_dev(dev);
 }
+
+int fuse_rs_helper_inode_lock_killable(struct inode *inode)
+{
+	return inode_lock_killable(inode);
+}
+
+/* Of a directory, when something in it will be locked too. */
+int fuse_rs_helper_inode_lock_killable_parent(struct inode *inode)
+{
+	return down_write_killable_nested(&inode->i_rwsem, I_MUTEX_PARENT);
+}
+
+void fuse_rs_helper_inode_unlock(struct inode *inode)
+{
+	inode_unlock(inode);
+}

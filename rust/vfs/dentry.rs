@@ -4,6 +4,10 @@
 //!
 //! C header: [`include/linux/dcache.h`](srctree/include/linux/dcache.h)
 
+mod names;
+
+pub use names::{Child, Names};
+
 use crate::{inode::INode, super_block::SuperBlock, FileSystem};
 use core::{
     marker::PhantomData,
@@ -189,6 +193,10 @@ unsafe fn name_of<'a>(name: *const bindings::qstr) -> &'a [u8] {
 fn qstr_len(name: &bindings::qstr) -> usize {
     // SAFETY: Both members of the union are numbers: hash and length, or both in one.
     unsafe { name.__bindgen_anon_1.__bindgen_anon_1.len as usize }
+}
+
+fn set_qstr_len(name: &mut bindings::qstr, len: u32) {
+    name.__bindgen_anon_1.__bindgen_anon_1.len = len;
 }
 
 /// How a path walk looks at a name, `LOOKUP_*`.

@@ -5,7 +5,13 @@
 //! C headers: [`include/linux/fs.h`](srctree/include/linux/fs.h),
 //! [`include/linux/slab.h`](srctree/include/linux/slab.h)
 
-use crate::{fs_context, inode::WithInfo, super_block, FileSystem};
+use crate::{
+    fs_context,
+    inode::WithInfo,
+    link::Link,
+    super_block::{self, SuperBlock},
+    FileSystem, //
+};
 use core::{
     marker::PhantomData,
     mem::{align_of, offset_of, size_of},
@@ -17,6 +23,7 @@ use kernel::{
     module::this_module,
     prelude::*,
     str::as_char_ptr_in_const_context,
+    sync::{new_mutex, Arc, Mutex},
     types::Opaque, //
 };
 
@@ -90,6 +97,9 @@ pub struct Registration<T: FileSystem> {
     #[pin]
     fs_type: Opaque<bindings::file_system_type>,
     inode_cache: InodeCache<T>,
+    /// The ways to superblocks that must be cut when these go.
+    #[pin]
+    links: Mutex<KVec<Arc<Link<T>>>>,
 }
 
 // SAFETY: A filesystem type can be unregistered on any thread.
@@ -118,6 +128,7 @@ impl<T: FileSystem> Registration<T> {
     pub fn new() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             inode_cache: InodeCache::new()?,
+            links <- new_mutex!(KVec::new(), "fs_type_links"),
             fs_type <- Opaque::try_ffi_init(|slot: *mut bindings::file_system_type| {
                 // SAFETY: `slot` is valid for writes.
                 unsafe { slot.write(Self::FS_TYPE) };
@@ -140,6 +151,44 @@ impl<T: FileSystem> Registration<T> {
         let this: *const Self = unsafe { fs_type.byte_sub(offset_of!(Self, fs_type)).cast() };
         // SAFETY: The cache is made before the type is registered, and not changed.
         unsafe { addr_of!((*this).inode_cache.0).read() }.as_ptr()
+    }
+
+    /// The registration of the type of `sb`.
+    fn of(sb: &SuperBlock<T>) -> &Self {
+        // SAFETY: `s_type` does not change.
+        let fs_type = unsafe { (*sb.as_ptr()).s_type };
+        // SAFETY: By the invariant of `SuperBlock` it is that of a `Registration<T>`, so that the
+        // result stays within the same allocation.
+        let this: *const Self = unsafe { fs_type.byte_sub(offset_of!(Self, fs_type)).cast() };
+        // SAFETY: It was filled in before the first superblock, and outlives the last.
+        unsafe { &*this }
+    }
+
+    /// Makes a way to `sb`, which [`unlink`](Self::unlink) cuts. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub(crate) fn link(sb: &SuperBlock<T>) -> Result<Arc<Link<T>>> {
+        let link = Link::new(sb)?;
+        Self::of(sb).links.lock().push(link.clone(), GFP_KERNEL)?;
+        Ok(link)
+    }
+
+    /// Cuts all ways to `sb`, once nobody is on them. Sleeps.
+    pub(crate) fn unlink(sb: &SuperBlock<T>) {
+        let links = &Self::of(sb).links;
+        loop {
+            let mut guard = links.lock();
+            let Some(at) = guard.iter().position(|link| link.leads_to(sb)) else {
+                return;
+            };
+            let link = guard.remove(at);
+            drop(guard);
+            if let Ok(link) = link {
+                link.cut();
+            }
+        }
     }
 }
 

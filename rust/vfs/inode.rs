@@ -264,6 +264,12 @@ impl<T: FileSystem> INode<T> {
         unsafe { (*self.as_ptr()).i_blkbits }.into()
     }
 
+    /// Drops the dentries of the inode that nobody uses (`d_prune_aliases`). Sleeps.
+    pub fn prune_aliases(&self) {
+        // SAFETY: The inode is referenced.
+        unsafe { bindings::d_prune_aliases(self.as_ptr()) };
+    }
+
     /// Takes the inode out of the cache, so that the next look-up of its number makes a new one.
     pub fn unhash(&self) {
         // SAFETY: The inode is valid; unhashing one that is not hashed does nothing.
@@ -436,6 +442,15 @@ pub(crate) unsafe extern "C" fn key_set<T: FileSystem, K: Key<T>>(
 }
 
 impl<T: FileSystem> SuperBlock<T> {
+    /// Finds the inode that `key` matches in the cache. Sleeps while it is being set up, or going.
+    pub fn ilookup5<K: Key<T>>(&self, hash: u64, key: &K) -> Option<ARef<INode<T>>> {
+        let key = core::ptr::from_ref(key).cast_mut().cast();
+        // SAFETY: The callback gets inodes of this superblock and `key`, which outlives the call.
+        let inode = unsafe { bindings::ilookup5(self.as_ptr(), hash, Some(key_test::<T, K>), key) };
+        // SAFETY: `ilookup5` returns a reference to an inode of this superblock.
+        NonNull::new(inode).map(|inode| unsafe { ARef::from_raw(inode.cast()) })
+    }
+
     /// Finds the inode that `key` matches in the cache, or makes a new one for it. May sleep.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use crate::{
     dentry::{DEntry, Root},
     fs_type::Registration,
     inode::{INode, WithInfo},
+    link::Link,
     FileSystem, //
 };
 use core::{marker::PhantomData, ptr::addr_of};
@@ -18,6 +19,7 @@ use kernel::{
     error::{from_result, to_result},
     prelude::*,
     seq_file::SeqFile,
+    sync::Arc,
     types::{ForeignOwnable, Opaque}, //
 };
 
@@ -140,6 +142,15 @@ impl<T: FileSystem> NewSuperBlock<'_, T> {
         // SAFETY: The superblock is not visible to others yet, and frees the string in the end.
         unsafe { (*self.as_ptr()).s_subtype = copy };
         Ok(())
+    }
+
+    /// A way to the superblock for those whom nothing keeps alive that is mounted. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub fn link(&self) -> Result<Arc<Link<T>>> {
+        Registration::link(self)
     }
 
     /// Makes the root dentry.
@@ -348,6 +359,7 @@ pub(crate) unsafe extern "C" fn kill_sb<T: FileSystem>(sb: *mut bindings::super_
     if !unsafe { (*sb).s_root }.is_null() {
         T::SuperOps::kill_begin(this);
     }
+    Registration::unlink(this);
     // SAFETY: The superblock was made by `get_tree_nodev`.
     unsafe { bindings::kill_anon_super(sb) };
     if !info.is_null() {
