@@ -180,14 +180,12 @@ impl<T: FileSystem> Registration<T> {
         let links = &Self::of(sb).links;
         loop {
             let mut guard = links.lock();
-            let Some(at) = guard.iter().position(|link| link.leads_to(sb)) else {
+            let Some(link) = guard.iter().find(|link| link.leads_to(sb)).cloned() else {
                 return;
             };
-            let link = guard.remove(at);
+            guard.retain(|other| !Arc::ptr_eq(other, &link));
             drop(guard);
-            if let Ok(link) = link {
-                link.cut();
-            }
+            link.cut();
         }
     }
 }
