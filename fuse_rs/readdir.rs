@@ -35,8 +35,9 @@ use vfs::{
     }, //
 };
 
-/// Longest name in a directory, in bytes, whatever the server said of names it takes.
-const NAME_MAX: u32 = 1024;
+/// Longest name in a directory, in bytes, whatever the server said of names it takes: that of a
+/// whole path.
+const NAME_MAX: u32 = 4095;
 
 /// The bits of a `DT_*`.
 const DT_MASK: u32 = 0xf;

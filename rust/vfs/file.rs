@@ -178,11 +178,13 @@ impl DirContext<'_> {
         usize::try_from(self.0.count).unwrap_or(0)
     }
 
-    /// Hands out an entry. `dtype` is a `DT_*`. Returns whether there is room for more.
+    /// Hands out an entry. `dtype` is a `DT_*`. Returns whether there is room for more: a signal
+    /// does not keep one away that is here already.
     pub fn emit(&mut self, name: &[u8], ino: u64, dtype: u32) -> bool {
         let Ok(len) = i32::try_from(name.len()) else {
             return false;
         };
+        let dtype = dtype | bindings::FILLDIR_FLAG_NOINTR;
         // SAFETY: The context is valid, and the name has `len` bytes.
         unsafe { bindings::dir_emit(self.0, name.as_ptr().cast(), len, ino, dtype) }
     }
