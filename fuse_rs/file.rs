@@ -2,6 +2,7 @@
 
 //! Open files: OPEN, FLUSH, RELEASE, and which way their data is read.
 
+mod direct;
 mod read;
 
 pub(crate) use read::read_args;
@@ -45,6 +46,10 @@ use kernel::{
     prelude::*,
     sync::{
         aref::ARef,
+        atomic::{
+            ordering::Relaxed,
+            Atomic, //
+        },
         Arc,
         ArcBorrow, //
     }, //
@@ -57,8 +62,11 @@ use vfs::{
     },
     file::{
         self,
-        Kiocb,
         Whence, //
+    },
+    kiocb::{
+        Kiocb,
+        Transferred, //
     },
     lock::LockOwner, //
 };
@@ -76,12 +84,12 @@ pub(crate) const AOPS: address_space::Ops<Fuse> = address_space::Ops::iomap_read
 pub(crate) struct OpenFile {
     chan: Arc<Chan>,
     fh: u64,
-    /// `O_*` of open(2).
-    flags: u32,
+    /// `O_*` of the open file, as they were when it was closed.
+    flags: Atomic<u32>,
     open_flags: OpenFlags,
     /// None if the server does not keep state for open files.
     release: Option<Prepared>,
-    _inode: ARef<INode>,
+    inode: ARef<INode>,
 }
 
 impl OpenFile {
@@ -90,9 +98,9 @@ impl OpenFile {
         self.fh
     }
 
-    /// `O_*` of open(2).
-    pub(crate) fn flags(&self) -> u32 {
-        self.flags
+    /// `file` is closed. RELEASE is sent once its reads are over.
+    pub(crate) fn release(self: Arc<Self>, file: &File) {
+        self.flags.store(file.flags(), Relaxed);
     }
 }
 
@@ -103,7 +111,7 @@ impl Drop for OpenFile {
         };
         let arg = ReleaseIn {
             fh: self.fh,
-            flags: self.flags,
+            flags: self.flags.load(Relaxed),
             ..ReleaseIn::default()
         };
         // The argument has the length that it was prepared with.
@@ -172,10 +180,10 @@ pub(crate) fn open(inode: &INode, file: &File, is_dir: bool) -> Result<Arc<OpenF
     let open = OpenFile {
         chan: conn.chan().clone(),
         fh: out.map_or(0, |out| out.fh),
-        flags: file.flags(),
+        flags: Atomic::new(flags),
         open_flags: out.map_or(OpenFlags::KEEP_CACHE, |out| out.open_flags),
         release: out.map(|_| release),
-        _inode: inode.into(),
+        inode: inode.into(),
     };
     apply_open_flags(file, open.open_flags, is_dir);
     Ok(Arc::new(open, GFP_KERNEL)?)
@@ -249,6 +257,22 @@ fn seek_data(file: &File, offset: i64, whence: Whence) -> Result<Option<i64>> {
     }
 }
 
+/// Before a read up to `end`: makes sure of the size, and returns whether it counts, as the file is
+/// read through the page cache. Sleeps.
+fn begin_read(file: &File, end: i64) -> Result<bool> {
+    let inode = file.inode();
+    inode::check_good(inode)?;
+    let open = open_file(file)?;
+    if open.open_flags.contains(OpenFlags::DIRECT_IO) {
+        return Ok(false);
+    }
+    let auto_inval = conn(inode).features().contains(InitFlags::AUTO_INVAL_DATA);
+    if auto_inval || end > inode.size() {
+        attr::refresh(inode, Some(&*open), fields::SIZE)?;
+    }
+    Ok(true)
+}
+
 /// The operations of regular files.
 struct Regular;
 
@@ -270,8 +294,8 @@ impl file::Operations for Regular {
         Ok(open)
     }
 
-    fn release(open: Arc<OpenFile>, _inode: &INode, _file: &File) {
-        drop(open);
+    fn release(open: Arc<OpenFile>, _inode: &INode, file: &File) {
+        open.release(file);
     }
 
     fn flush(file: &File, owner: LockOwner) -> Result {
@@ -317,25 +341,27 @@ impl file::Operations for Regular {
         fsync(file, datasync, false)
     }
 
-    fn read_iter(mut kiocb: Kiocb<'_, Fuse>, iov: &mut IovIterDest<'_>) -> Result<usize> {
-        let inode = kiocb.file().inode();
-        inode::check_good(inode)?;
-        let open = open_file(kiocb.file())?;
-        if open.open_flags.contains(OpenFlags::DIRECT_IO) {
-            return read::direct(&mut kiocb, iov);
-        }
+    fn read_iter<'a>(mut kiocb: Kiocb<'a, Fuse>, iov: &mut IovIterDest<'_>) -> Transferred<'a> {
         let end = kiocb.pos().saturating_add_unsigned(iov.len() as u64);
-        let auto_inval = conn(inode).features().contains(InitFlags::AUTO_INVAL_DATA);
-        if auto_inval || end > inode.size() {
-            attr::refresh(inode, Some(&*open), fields::SIZE)?;
+        match begin_read(kiocb.file(), end) {
+            Ok(true) => kiocb.generic_read(iov),
+            Ok(false) => {
+                let result = direct::one_by_one(&kiocb, iov);
+                kiocb.advance(*result.as_ref().unwrap_or(&0));
+                kiocb.done(result)
+            }
+            Err(err) => kiocb.done(Err(err)),
         }
-        kiocb.generic_read(iov)
+    }
+
+    fn is_cached(file: &File) -> bool {
+        !open_file(file).is_ok_and(|open| open.open_flags.contains(OpenFlags::DIRECT_IO))
     }
 
     fn mmap(file: &File, shared: bool) -> Result {
         let inode = file.inode();
         inode::check_good(inode)?;
-        if open_file(file)?.open_flags.contains(OpenFlags::DIRECT_IO) {
+        if !Self::is_cached(file) {
             // A shared mapping would show what the server wants nobody to cache.
             if shared {
                 return Err(ENODEV);

@@ -55,8 +55,8 @@ impl Operations for DirFile {
         file::open(inode, file, true)
     }
 
-    fn release(open: Arc<OpenFile>, _inode: &INode, _file: &File) {
-        drop(open);
+    fn release(open: Arc<OpenFile>, _inode: &INode, file: &File) {
+        open.release(file);
     }
 
     fn fsync(file: &File, datasync: bool) -> Result {
@@ -76,8 +76,16 @@ impl Operations for DirFile {
         let size = ctx.count().clamp(PAGE_SIZE, max);
         let open = open_file(file)?;
         // A position is the server's own number: all 64 bits of it are its own.
-        let args = file::read_args(inode, Opcode::Readdir, &open, ctx.pos() as u64, size as u32)?
-            .sink(Sink::buffer(size)?);
+        let pos = ctx.pos() as u64;
+        let args = file::read_args(
+            inode,
+            Opcode::Readdir,
+            &open,
+            file.flags(),
+            pos,
+            size as u32,
+        )?
+        .sink(Sink::buffer(size)?);
         let reply = inode::with_dirops(inode, || conn.chan().send(args))?;
         for entry in Dirents::new(reply.bytes(), NAME_MAX) {
             let entry = entry.map_err(|_| EIO)?;

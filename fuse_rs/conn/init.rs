@@ -22,6 +22,7 @@ use vfs::{bdi::Bdi, cred};
 /// What is implemented. A server may take any of it, thus nothing more must be here.
 const OFFER: InitFlags = InitFlags::ASYNC_READ
     .union(InitFlags::AUTO_INVAL_DATA)
+    .union(InitFlags::ASYNC_DIO)
     .union(InitFlags::PARALLEL_DIROPS)
     .union(InitFlags::NO_OPEN_SUPPORT)
     .union(InitFlags::NO_OPENDIR_SUPPORT)

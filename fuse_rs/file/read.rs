@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Reading data: into the page cache by iomap, as many folios a READ as the limits allow, and past
-//! the page cache.
+//! Reading data into the page cache, by iomap: as many folios a READ as the limits allow.
 
 use super::{
+    direct,
     open_file,
     File,
     OpenFile, //
@@ -41,10 +41,13 @@ use kernel::{
     sync::Arc, //
 };
 use vfs::{
-    file::Kiocb,
     iomap::{
         ReadOps,
         ReadRange, //
+    },
+    kiocb::{
+        Kiocb,
+        Transferred, //
     }, //
 };
 
@@ -56,6 +59,8 @@ pub(super) struct Batch {
     gather: Gather<PAGE_SHIFT>,
     ranges: KVec<ReadRange<Fuse>>,
     open: Arc<OpenFile>,
+    /// `O_*` of the open file.
+    flags: u32,
 }
 
 impl Batch {
@@ -89,7 +94,7 @@ impl ReadOps for Reader {
     type Batch = Batch;
 
     fn read_range(batch: &mut Option<Batch>, file: Option<&File>, range: ReadRange<Fuse>) {
-        let Some(Ok(open)) = file.map(open_file) else {
+        let Some((file, Ok(open))) = file.map(|file| (file, open_file(file))) else {
             return;
         };
         let mut range = range;
@@ -99,6 +104,7 @@ impl ReadOps for Reader {
                 gather: conn(inode).limits().read::<PAGE_SHIFT>().gather(),
                 ranges: KVec::new(),
                 open: open.into(),
+                flags: file.flags(),
             });
             let Some(rest) = current.add(range) else {
                 return;
@@ -112,6 +118,10 @@ impl ReadOps for Reader {
 
     fn is_congested(inode: &INode) -> bool {
         conn(inode).chan().is_congested()
+    }
+
+    fn direct_read<'a>(kiocb: Kiocb<'a, Fuse>, iov: &mut IovIterDest<'_>) -> Transferred<'a> {
+        direct::read(kiocb, iov)
     }
 
     fn submit(inode: &INode, mut batch: Batch) {
@@ -138,8 +148,16 @@ fn send(inode: &INode, chunk: Chunk, batch: Batch) -> Result {
         },
         GFP_KERNEL,
     )?;
-    let args =
-        read_args(inode, Opcode::Read, &batch.open, chunk.pos, chunk.len)?.sink(Sink::Folios(sink));
+    let len = last_page(chunk);
+    let args = read_args(
+        inode,
+        Opcode::Read,
+        &batch.open,
+        batch.flags,
+        chunk.pos,
+        len,
+    )?
+    .sink(Sink::Folios(sink));
     if conn.features().contains(InitFlags::ASYNC_READ) {
         let prepared = conn.chan().prepare_background(args, None)?;
         conn.chan().send_background(prepared);
@@ -149,11 +167,18 @@ fn send(inode: &INode, chunk: Chunk, batch: Batch) -> Result {
     }
 }
 
-/// A READ or READDIR of `len` bytes at `pos`.
+/// How much of `chunk` to ask for: the last page there can be ends one byte behind the last position.
+fn last_page(chunk: Chunk) -> u32 {
+    let room = (i64::MAX as u64).saturating_sub(chunk.pos);
+    u32::try_from(room).map_or(chunk.len, |room| chunk.len.min(room))
+}
+
+/// A READ or READDIR of `len` bytes at `pos`, of a file that is open with the `O_*` flags `flags`.
 pub(crate) fn read_args(
     inode: &INode,
     opcode: Opcode,
     open: &OpenFile,
+    flags: u32,
     pos: u64,
     len: u32,
 ) -> Result<Args> {
@@ -162,7 +187,7 @@ pub(crate) fn read_args(
             fh: open.fh(),
             offset: pos,
             size: len,
-            flags: open.flags(),
+            flags,
             ..ReadIn::default()
         })?,
     )
@@ -229,46 +254,4 @@ impl FolioSink for ReadSink {
         }
         drop(open);
     }
-}
-
-/// Reads past the page cache, for files that the server does not want cached (`FOPEN_DIRECT_IO`).
-/// Sleeps.
-///
-/// Ends at the first answer that is shorter than asked for.
-pub(super) fn direct(kiocb: &mut Kiocb<'_, Fuse>, iov: &mut IovIterDest<'_>) -> Result<usize> {
-    let mut done = 0usize;
-    while !iov.is_empty() {
-        match direct_once(kiocb, iov) {
-            Ok((_, 0)) => break,
-            Ok((want, got)) => {
-                done = done.saturating_add(got);
-                kiocb.advance(got);
-                if got < want {
-                    break;
-                }
-            }
-            Err(err) if done == 0 => return Err(err),
-            Err(_) => break,
-        }
-    }
-    Ok(done)
-}
-
-/// Sends one READ; returns how many bytes it asked for and how many came. Sleeps.
-fn direct_once(kiocb: &Kiocb<'_, Fuse>, iov: &mut IovIterDest<'_>) -> Result<(usize, usize)> {
-    let file = kiocb.file();
-    let inode = file.inode();
-    let pos = u64::try_from(kiocb.pos()).map_err(|_| EINVAL)?;
-    let want = conn(inode)
-        .limits()
-        .read::<PAGE_SHIFT>()
-        .fit(pos, iov.len() as u64);
-    let args = read_args(inode, Opcode::Read, &*open_file(file)?, pos, want)?
-        .sink(Sink::buffer(want as usize)?);
-    let reply = conn(inode).chan().send(args)?;
-    let got = iov.copy_to_iter(reply.bytes());
-    if got < reply.bytes().len() && got == 0 {
-        return Err(EFAULT);
-    }
-    Ok((want as usize, got))
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
+#include <linux/bvec.h>
 #include <linux/highmem.h>
+#include <linux/mm.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
@@ -70,4 +72,53 @@ void fuse_rs_helper_memcpy_from_folio(char *to, struct folio *folio, size_t off,
 void fuse_rs_helper_folio_zero_range(struct folio *folio, size_t off, size_t len)
 {
 	folio_zero_range(folio, off, len);
+}
+
+/*
+ * As above, to the part of a run of pages in one folio that is behind its first
+ * @at bytes. The folio may be anything that a process can have mapped.
+ */
+size_t fuse_rs_helper_copy_bvec_from_iter_nofault(const struct bio_vec *bv, size_t at,
+						  struct iov_iter *i)
+{
+	size_t off = bv->bv_offset + at, end = bv->bv_offset + bv->bv_len;
+
+	pagefault_disable();
+	while (off < end) {
+		struct page *page = bv->bv_page + off / PAGE_SIZE;
+		size_t span = end - off, copied;
+		char *addr;
+
+		if (PageHighMem(page))
+			span = min(span, PAGE_SIZE - offset_in_page(off));
+		addr = kmap_local_page(page);
+		copied = _copy_from_iter(addr + offset_in_page(off), span, i);
+		kunmap_local(addr);
+		off += copied;
+		if (copied < span)
+			break;
+	}
+	pagefault_enable();
+	return off - bv->bv_offset - at;
+}
+
+/* A run that was pinned is about to be written to. May sleep. */
+void fuse_rs_helper_bvec_set_dirty(const struct bio_vec *bv)
+{
+	struct folio *folio = page_folio(bv->bv_page);
+
+	if (!folio_test_dirty(folio))
+		folio_mark_dirty_lock(folio);
+}
+
+/*
+ * The end of a run that was pinned, set dirty, and written to. Sleeps only if the
+ * run was cleaned meanwhile.
+ */
+void fuse_rs_helper_bvec_unpin_dirty(const struct bio_vec *bv)
+{
+	struct folio *folio = page_folio(bv->bv_page);
+
+	fuse_rs_helper_bvec_set_dirty(bv);
+	unpin_user_folio(folio, DIV_ROUND_UP(bv->bv_offset + bv->bv_len, PAGE_SIZE));
 }

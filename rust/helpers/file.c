@@ -3,6 +3,7 @@
 #include <linux/compat.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/sched.h>
 
 struct inode *fuse_rs_helper_file_inode(const struct file *file)
 {
@@ -19,4 +20,10 @@ bool fuse_rs_helper_dir_emit(struct dir_context *ctx, const char *name, int name
 bool fuse_rs_helper_vma_desc_is_shared(const struct vm_area_desc *desc)
 {
 	return vma_desc_test(desc, VMA_MAYSHARE_BIT);
+}
+
+/* Whose are the locks that the running task takes by fcntl(2). */
+fl_owner_t fuse_rs_helper_current_files(void)
+{
+	return current->files;
 }

@@ -4,7 +4,13 @@
 //!
 //! C header: [`include/linux/fs.h`](srctree/include/linux/fs.h) (`struct file_operations`)
 
-use crate::{attr::FileType, inode::INode, lock::LockOwner, FileSystem};
+use crate::{
+    attr::FileType,
+    inode::INode,
+    kiocb::{Kiocb, Transferred},
+    lock::LockOwner,
+    FileSystem, //
+};
 use core::{marker::PhantomData, ops::Deref};
 use fuse_bindings as bindings;
 use kernel::{
@@ -129,36 +135,6 @@ impl Whence {
     }
 }
 
-/// A read or write in progress, wrapping `struct kiocb`.
-pub struct Kiocb<'a, T: FileSystem>(&'a mut bindings::kiocb, PhantomData<fn() -> T>);
-
-impl<T: FileSystem> Kiocb<'_, T> {
-    /// The file.
-    pub fn file(&self) -> &File<T> {
-        // SAFETY: The file of a read or write of the filesystem is open during it.
-        unsafe { File::from_raw(self.0.ki_filp) }
-    }
-
-    /// The position in bytes.
-    pub fn pos(&self) -> i64 {
-        self.0.ki_pos
-    }
-
-    /// Moves the position on by `bytes`.
-    pub fn advance(&mut self, bytes: usize) {
-        // The position stays below the largest file size, which fits.
-        self.0.ki_pos = self.0.ki_pos.saturating_add(bytes as i64);
-    }
-
-    /// Reads from the page cache, which is filled as needed. May sleep.
-    pub fn generic_read(&mut self, iov: &mut IovIterDest<'_>) -> Result<usize> {
-        // SAFETY: Both are valid.
-        let ret = unsafe { bindings::generic_file_read_iter(self.0, iov.as_raw()) };
-        // An error is a small negative number.
-        usize::try_from(ret).map_err(|_| Error::from_errno(ret as i32))
-    }
-}
-
 /// Where `readdir` puts the entries, wrapping `struct dir_context`.
 pub struct DirContext<'a>(&'a mut bindings::dir_context);
 
@@ -230,8 +206,17 @@ pub trait Operations {
     }
 
     /// Reads from the file. May sleep.
-    fn read_iter(_kiocb: Kiocb<'_, Self::FileSystem>, _iov: &mut IovIterDest<'_>) -> Result<usize> {
+    fn read_iter<'a>(
+        _kiocb: Kiocb<'a, Self::FileSystem>,
+        _iov: &mut IovIterDest<'_>,
+    ) -> Transferred<'a> {
         build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Whether what is spliced from the file comes out of the page cache. Else it is what
+    /// [`read_iter`](Self::read_iter) reads.
+    fn is_cached(_file: &File<Self::FileSystem>) -> bool {
+        true
     }
 
     /// The file is about to be mapped from its page cache, read-only. Sleeps; memory management
@@ -301,7 +286,7 @@ impl<O: Operations> Table<O> {
             None
         },
         splice_read: if Self::REGULAR {
-            Some(bindings::filemap_splice_read)
+            Some(Self::splice_read)
         } else {
             None
         },
@@ -410,13 +395,30 @@ impl<O: Operations> Table<O> {
         kiocb: *mut bindings::kiocb,
         iter: *mut bindings::iov_iter,
     ) -> isize {
-        // SAFETY: By the function's contract; nobody else uses it during the call.
-        let kiocb = unsafe { &mut *kiocb };
+        // SAFETY: By the function's contract.
+        let kiocb = unsafe { Kiocb::from_raw(kiocb) };
         // SAFETY: By the function's contract.
         let iov = unsafe { IovIterDest::from_raw(iter) };
-        match O::read_iter(Kiocb(kiocb, PhantomData), iov) {
-            Ok(n) => n as isize,
-            Err(err) => err.to_errno() as isize,
+        O::read_iter(kiocb, iov).into_raw()
+    }
+
+    /// # Safety
+    ///
+    /// `file` must be an open file of the filesystem, `pos` valid and `pipe` locked.
+    unsafe extern "C" fn splice_read(
+        file: *mut bindings::file,
+        pos: *mut bindings::loff_t,
+        pipe: *mut kernel::bindings::pipe_inode_info,
+        len: usize,
+        flags: kernel::ffi::c_uint,
+    ) -> isize {
+        // SAFETY: By the function's contract.
+        if O::is_cached(unsafe { File::from_raw(file) }) {
+            // SAFETY: By the function's contract.
+            unsafe { bindings::filemap_splice_read(file, pos, pipe, len, flags) }
+        } else {
+            // SAFETY: By the function's contract.
+            unsafe { bindings::copy_splice_read(file, pos, pipe, len, flags) }
         }
     }
 

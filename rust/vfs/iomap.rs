@@ -8,7 +8,13 @@
 //!
 //! C header: [`include/linux/iomap.h`](srctree/include/linux/iomap.h)
 
-use crate::{file::File, folio::Folio, inode::INode, FileSystem};
+use crate::{
+    file::File,
+    folio::Folio,
+    inode::INode,
+    kiocb::{Kiocb, Transferred},
+    FileSystem, //
+};
 use core::{
     marker::PhantomData,
     mem::ManuallyDrop,
@@ -16,7 +22,10 @@ use core::{
 };
 use fuse_bindings as bindings;
 use kernel::{
-    iov::IovIterSource,
+    iov::{
+        IovIterDest,
+        IovIterSource, //
+    },
     prelude::*,
     sync::aref::ARef, //
 };
@@ -140,6 +149,13 @@ pub trait ReadOps {
 
     /// Sends off what was gathered.
     fn submit(inode: &INode<Self::FileSystem>, batch: Self::Batch);
+
+    /// Reads past the page cache (`O_DIRECT`), without moving the position. What is read less than
+    /// asked for, and than the file has, is read from the page cache then. May sleep.
+    fn direct_read<'a>(
+        kiocb: Kiocb<'a, Self::FileSystem>,
+        iov: &mut IovIterDest<'_>,
+    ) -> Transferred<'a>;
 }
 
 /// Whether no more than what is read in advance is left of the readahead.
@@ -172,6 +188,8 @@ impl<O: ReadOps> ReadTable<O> {
             invalidate_folio: Some(bindings::iomap_invalidate_folio),
             is_partially_uptodate: Some(bindings::iomap_is_partially_uptodate),
             migrate_folio: Some(bindings::filemap_migrate_folio),
+            bmap: Some(Self::bmap),
+            direct_IO: Some(Self::direct_io),
             ..pin_init::zeroed()
         };
 
@@ -228,6 +246,32 @@ impl<O: ReadOps> ReadTable<O> {
             // SAFETY: By the function's contract.
             unsafe { bindings::iomap_readahead(&Self::IOMAP_OPS, ctx, ptr::null_mut()) }
         });
+    }
+
+    /// Says that no block of the file is on a device that anyone else may look at.
+    ///
+    /// # Safety
+    ///
+    /// There are no requirements.
+    unsafe extern "C" fn bmap(
+        _mapping: *mut bindings::address_space,
+        _block: bindings::sector_t,
+    ) -> bindings::sector_t {
+        0
+    }
+
+    /// # Safety
+    ///
+    /// `kiocb` must be a read of an open file of the filesystem, and `iter` a destination.
+    unsafe extern "C" fn direct_io(
+        kiocb: *mut bindings::kiocb,
+        iter: *mut bindings::iov_iter,
+    ) -> isize {
+        // SAFETY: By the function's contract.
+        let kiocb = unsafe { Kiocb::from_raw(kiocb) };
+        // SAFETY: By the function's contract.
+        let iov = unsafe { IovIterDest::from_raw(iter) };
+        O::direct_read(kiocb, iov).into_raw()
     }
 
     /// Maps all of the file: where its data is, only the server knows.

@@ -24,6 +24,7 @@ pub mod inode;
 pub mod inode_ops;
 pub mod iomap;
 pub mod iov;
+pub mod kiocb;
 pub mod link;
 pub mod lock;
 pub mod mm;
@@ -33,6 +34,7 @@ pub mod splice;
 pub mod super_block;
 pub mod sysctl;
 pub mod time;
+pub mod user_memory;
 pub mod wait;
 
 use kernel::prelude::*;

@@ -17,6 +17,12 @@ impl LockOwner {
         Self(owner)
     }
 
+    /// The open files of the caller.
+    pub fn current() -> Self {
+        // SAFETY: There are no requirements.
+        Self(unsafe { bindings::current_files() })
+    }
+
     /// The number.
     pub fn addr(self) -> u64 {
         self.0 as u64
