@@ -24,7 +24,10 @@ use kernel::{
 use vfs::{
     cdev,
     iov,
-    splice::PipeDest,
+    splice::{
+        PipeDest,
+        PipeSource, //
+    },
     wait::{
         PollTable,
         EPOLLERR,
@@ -104,6 +107,13 @@ impl cdev::Operations for Dev {
             return Err(EINVAL);
         }
         write::write(chan, &self.pqueue, from)
+    }
+
+    /// Pages are copied, whether or not they could be moved (`SPLICE_F_MOVE`): the page cache has
+    /// larger folios than a pipe has pages.
+    fn splice_write(&self, _file: &LocalFile, from: PipeSource<'_>) -> Result<usize> {
+        let chan = self.chan().ok_or(EPERM)?;
+        from.take(|from| write::write(chan, &self.pqueue, from))
     }
 
     fn poll<'file>(&'file self, table: &PollTable<'file>) -> u32 {

@@ -21,6 +21,9 @@ use vfs::{bdi::Bdi, cred};
 
 /// What is implemented. A server may take any of it, thus nothing more must be here.
 const OFFER: InitFlags = InitFlags::ASYNC_READ
+    .union(InitFlags::SPLICE_WRITE)
+    .union(InitFlags::SPLICE_MOVE)
+    .union(InitFlags::SPLICE_READ)
     .union(InitFlags::AUTO_INVAL_DATA)
     .union(InitFlags::ASYNC_DIO)
     .union(InitFlags::PARALLEL_DIROPS)

@@ -7,7 +7,10 @@
 //! [`include/linux/fs.h`](srctree/include/linux/fs.h)
 
 use crate::{
-    splice::PipeDest,
+    splice::{
+        PipeDest,
+        PipeSource, //
+    },
     wait::PollTable, //
 };
 use core::marker::PhantomData;
@@ -63,6 +66,13 @@ pub trait Operations: Sized + Send + Sync + 'static {
     ///
     /// As for [`read_iter`](Self::read_iter).
     fn splice_read(&self, file: &LocalFile, to: &mut PipeDest<'_>) -> Result;
+
+    /// splice(2) to the device. Returns the bytes taken.
+    ///
+    /// # Errors
+    ///
+    /// As for [`read_iter`](Self::read_iter).
+    fn splice_write(&self, file: &LocalFile, from: PipeSource<'_>) -> Result<usize>;
 
     /// poll(2), select(2) and epoll. Returns the events `EPOLL*` that are true now, and tells
     /// `table` which queue is woken when that changes.
@@ -179,6 +189,29 @@ impl<T: Operations> FileOperations<T> {
 
     /// # Safety
     ///
+    /// `file` is an open file of the device; `pipe` is valid, and not locked by this task.
+    unsafe extern "C" fn splice_write(
+        pipe: *mut kernel::bindings::pipe_inode_info,
+        file: *mut bindings::file,
+        _pos: *mut bindings::loff_t,
+        len: usize,
+        _flags: kernel::ffi::c_uint,
+    ) -> isize {
+        // SAFETY: The file stays open during the call.
+        let data = unsafe { Self::data(file) };
+        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that
+        // called it.
+        let file = unsafe { LocalFile::from_raw_file(file) };
+        // SAFETY: By the safety requirements; the pipe stays during the call.
+        let from = unsafe { PipeSource::new(pipe.cast(), len) };
+        match T::splice_write(data, file, from) {
+            Ok(len) => len as isize,
+            Err(error) => error.to_errno() as isize,
+        }
+    }
+
+    /// # Safety
+    ///
     /// `file` is an open file of the device; `table` is null or valid.
     unsafe extern "C" fn poll(
         file: *mut bindings::file,
@@ -216,6 +249,7 @@ impl<T: Operations> FileOperations<T> {
         read_iter: Some(Self::read_iter),
         write_iter: Some(Self::write_iter),
         splice_read: Some(Self::splice_read),
+        splice_write: Some(Self::splice_write),
         poll: Some(Self::poll),
         release: Some(Self::release),
         ..pin_init::zeroed()

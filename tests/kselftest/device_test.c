@@ -27,18 +27,6 @@ FIXTURE_TEARDOWN(device)
 	mock_destroy(self->m);
 }
 
-/* Mounts and answers INIT. */
-static void mount_ready(struct __test_metadata *_metadata, struct mock *m)
-{
-	struct mock_request req;
-
-	ASSERT_EQ(0, mock_mount(m, ""));
-	ASSERT_EQ(0, mock_take(m, &req));
-	ASSERT_EQ(FUSE_INIT, (int)req.in->opcode);
-	mock_serve(m, &req);
-	ASSERT_EQ(0, req.record->write_error);
-}
-
 /* Mounts, answers INIT, and takes the request of a stat() of "file". */
 static struct mock_call *stat_taken(struct __test_metadata *_metadata, struct mock *m, struct mock_request *req)
 {
@@ -48,21 +36,6 @@ static struct mock_call *stat_taken(struct __test_metadata *_metadata, struct mo
 	call = mock_call(m, mock_call_stat, mock_path(m, "file"));
 	ASSERT_EQ(0, mock_take_until(m, FUSE_LOOKUP, req));
 	return call;
-}
-
-/* Serves by the tree until the call is done; its errno. */
-static int served(struct __test_metadata *_metadata, struct mock *m, struct mock_call *call)
-{
-	struct mock_request req;
-
-	while (!call->done) {
-		struct pollfd pfd = { mock_dev, POLLIN, 0 };
-
-		if (poll(&pfd, 1, 10) == 1 && !mock_take(m, &req))
-			mock_serve(m, &req);
-	}
-	EXPECT_TRUE(mock_call_done(call));
-	return call->error;
 }
 
 /* Opening and mounting */

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <kselftest_harness.h>
+#include <poll.h>
 #include <sys/stat.h>
 
 #include "mock/mock.h"
@@ -72,5 +73,34 @@
 		EXPECT_EQ(-1, mock_mismatch(id, offset, buf_, want_));	\
 		free(buf_);						\
 	} while (0)
+
+/* For tests that are the daemon themselves, while whoever calls into the mount is another process. */
+
+/* Mounts and answers INIT. */
+static inline void mount_ready(struct __test_metadata *_metadata, struct mock *m)
+{
+	struct mock_request req;
+
+	ASSERT_EQ(0, mock_mount(m, ""));
+	ASSERT_EQ(0, mock_take(m, &req));
+	ASSERT_EQ(FUSE_INIT, (int)req.in->opcode);
+	mock_serve(m, &req);
+	ASSERT_EQ(0, req.record->write_error);
+}
+
+/* Serves by the tree until the call is done; its errno. */
+static inline int served(struct __test_metadata *_metadata, struct mock *m, struct mock_call *call)
+{
+	struct mock_request req;
+
+	while (!call->done) {
+		struct pollfd pfd = { mock_dev, POLLIN, 0 };
+
+		if (poll(&pfd, 1, 10) == 1 && !mock_take(m, &req))
+			mock_serve(m, &req);
+	}
+	EXPECT_TRUE(mock_call_done(call));
+	return call->error;
+}
 
 #endif
