@@ -280,7 +280,6 @@ impl Chan {
 
     /// As [`abort`](Self::abort), by the administrator: the server gets `ECONNABORTED` from its
     /// device instead of `ENODEV`, if it has asked for that. Sleeps.
-    #[expect(dead_code)] // For the control filesystem.
     pub(crate) fn abort_by_user(&self) {
         if self.abort_error.load(Relaxed) {
             self.aborted_by_user.store(true, Relaxed);
@@ -298,7 +297,6 @@ impl Chan {
     }
 
     /// Requests whose sender was not told yet how they ended, and tasks that wait to send one.
-    #[expect(dead_code)] // For the control filesystem.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Relaxed)
     }

@@ -22,6 +22,7 @@ use vfs::{
     cred::{self, Kgid, Kuid, UserNamespace},
     lock::LockOwner,
     random,
+    small_fs::Entry,
 };
 
 /// Until INIT is answered, the smallest limits that any server has: a folio of more than a page
@@ -83,6 +84,8 @@ pub(crate) struct Conn {
     options: Options,
     user_ns: ARef<UserNamespace>,
     pid_ns: ARef<PidNamespace>,
+    /// Its directory in the control filesystem, once the mount is made.
+    control: SetOnce<Entry<Chan>>,
     negotiated: SetOnce<Negotiated>,
     attr_version: Atomic<u64>,
     lock_owners: LockOwners,
@@ -115,6 +118,7 @@ impl Conn {
                 options,
                 user_ns,
                 pid_ns: cred::current_pid_ns()?,
+                control: SetOnce::new(),
                 negotiated: SetOnce::new(),
                 attr_version: Atomic::new(0),
                 lock_owners: LockOwners::new(random::words()),
@@ -140,6 +144,18 @@ impl Conn {
     /// What the mount was asked for.
     pub(crate) fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// Takes over the connection's directory in the control filesystem.
+    pub(crate) fn show(&self, entry: Entry<Chan>) {
+        self.control.populate(entry);
+    }
+
+    /// Removes it, as the mount goes. Sleeps.
+    pub(crate) fn hide(&self) {
+        if let Some(entry) = self.control.as_ref() {
+            entry.remove();
+        }
     }
 
     /// The user namespace in which IDs go over the wire.

@@ -15,6 +15,7 @@
 mod attr;
 mod chan;
 mod conn;
+mod control;
 mod dev;
 mod dir;
 mod file;
@@ -36,11 +37,11 @@ module! {
     authors: ["The fuse_rs developers"],
     description: "Filesystems in user space (FUSE), kernel side in Rust",
     license: "GPL",
-    alias: ["fs-fuse_rs"],
+    alias: ["fs-fuse_rs", "fs-fusectl_rs"],
 }
 
 /// What is there while the module is loaded. It goes in the order of the fields: no new mount, then
-/// no new server, then the knobs that mounts read.
+/// no new server, then the knobs that mounts read, and how connections are looked at.
 #[pin_data]
 struct FuseRs {
     #[pin]
@@ -48,14 +49,19 @@ struct FuseRs {
     #[pin]
     dev: vfs::cdev::Registration<dev::Dev>,
     sysctl: vfs::sysctl::Registration,
+    #[pin]
+    control: vfs::small_fs::Registration<chan::Chan>,
+    mount_point: vfs::sysfs::MountPoint,
 }
 
 impl kernel::InPlaceModule for FuseRs {
     fn init(_module: &'static ThisModule) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
+            mount_point: vfs::sysfs::MountPoint::new(c"fuse_rs", c"connections")?,
+            control <- vfs::small_fs::Registration::new(),
             sysctl: sysctl::register()?,
             dev <- vfs::cdev::Registration::new(c"fuse_rs", 0o666),
-            fs_type <- vfs::fs_type::Registration::new(),
+            fs_type <- vfs::fs_type::Registration::new(control.fs().clone()),
         })
     }
 }

@@ -5,6 +5,7 @@
 use crate::{
     chan::Chan,
     conn::{self, Conn},
+    control,
     dev::{self, Dev},
     notify::Notifications,
     super_block::{self, Fuse},
@@ -175,11 +176,13 @@ impl vfs::fs_context::Context<Fuse> for Context {
         conn.chan()
             .set_notified(Arc::new(Notifications::new(sb.link()?), GFP_KERNEL)?);
         let init = conn::init::prepare(&conn, sb.bdi().into())?;
+        let entry = control::add(fc.type_info(), &conn, sb.dev())?;
         if let Err(e) = dev.install(conn.chan().clone()) {
             fc.errorfc(c"fd: has a mount already");
             return Err(e);
         }
         // Nothing fails from here on.
+        conn.show(entry);
         conn.chan().send_init(init);
         Ok(root)
     }

@@ -4,6 +4,7 @@
 
 use crate::{
     conn::Conn,
+    control::ControlFs,
     dir,
     file::OpenFile,
     inode, params,
@@ -33,6 +34,7 @@ pub(crate) struct Fuse;
 
 impl FileSystem for Fuse {
     type OwnerModule = crate::LocalModule;
+    type TypeInfo = Arc<ControlFs>;
     type SuperBlockInfo = Arc<Conn>;
     type InodeInfo = inode::InodeInfo;
     type FileInfo = Arc<OpenFile>;
@@ -133,5 +135,6 @@ impl Operations for SuperOps {
         let conn = sb.info();
         conn.chan().abort();
         conn.chan().wait_aborted();
+        conn.hide();
     }
 }

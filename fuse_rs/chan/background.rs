@@ -75,13 +75,11 @@ impl Chan {
     }
 
     /// Most background requests that are with the server at a time.
-    #[expect(dead_code)] // For the control filesystem.
     pub(crate) fn max_background(&self) -> u32 {
         self.iqueue.lock().max_background()
     }
 
     /// Sets [`max_background`](Self::max_background).
-    #[expect(dead_code)] // For the control filesystem.
     pub(crate) fn set_max_background(&self, max: u32) {
         let mut iqueue = self.iqueue.lock();
         let room = iqueue.set_max_background(max);
@@ -92,13 +90,11 @@ impl Chan {
     }
 
     /// From how many background requests on the connection is congested.
-    #[expect(dead_code)] // For the control filesystem.
     pub(crate) fn congestion_threshold(&self) -> u32 {
         self.iqueue.lock().congestion_threshold()
     }
 
     /// Sets [`congestion_threshold`](Self::congestion_threshold).
-    #[expect(dead_code)] // For the control filesystem.
     pub(crate) fn set_congestion_threshold(&self, threshold: u32) {
         self.iqueue.lock().set_congestion_threshold(threshold);
     }

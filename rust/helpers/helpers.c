@@ -15,6 +15,7 @@
 #include "folio.c"
 #include "fs_context.c"
 #include "inode.c"
+#include "libfs.c"
 #include "mm.c"
 #include "pagemap.c"
 #include "params.c"

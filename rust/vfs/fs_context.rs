@@ -11,6 +11,7 @@
 use crate::{
     cred::{Kgid, Kuid, UserNamespace},
     dentry::Root,
+    fs_type::Registration,
     super_block::{NewSuperBlock, SuperBlock},
     FileSystem, //
 };
@@ -58,6 +59,14 @@ impl<T: FileSystem> FsContext<T> {
         let ns = unsafe { (*self.as_ptr()).user_ns };
         // SAFETY: The context holds a reference to the namespace.
         unsafe { UserNamespace::from_raw(ns) }
+    }
+
+    /// What the filesystem type was registered with.
+    pub fn type_info(&self) -> &T::TypeInfo {
+        // SAFETY: By the type invariant.
+        let fs_type = unsafe { (*self.as_ptr()).fs_type };
+        // SAFETY: By the type invariant it is the type of `T`, which a context keeps registered.
+        unsafe { Registration::<T>::info(fs_type) }
     }
 
     /// The `SB_*` flags asked for.
@@ -133,6 +142,10 @@ impl<T: FileSystem> FsContext<T> {
         }
 
         /// Fails, as no new superblock is wanted.
+        ///
+        /// # Safety
+        ///
+        /// There are no requirements.
         unsafe extern "C" fn set_none(
             _sb: *mut bindings::super_block,
             _fc: *mut kernel::bindings::fs_context,

@@ -90,8 +90,8 @@ impl<T> Drop for InodeCache<T> {
 ///
 /// # Invariants
 ///
-/// `fs_type` is registered, with the operations of `T`. `inode_cache` is there from before until
-/// after it is.
+/// `fs_type` is registered, with the operations of `T`. `inode_cache` and `info` are there from
+/// before until after it is.
 #[pin_data(PinnedDrop)]
 pub struct Registration<T: FileSystem> {
     #[pin]
@@ -100,6 +100,7 @@ pub struct Registration<T: FileSystem> {
     /// The ways to superblocks that must be cut when these go.
     #[pin]
     links: Mutex<KVec<Arc<Link<T>>>>,
+    info: T::TypeInfo,
 }
 
 // SAFETY: A filesystem type can be unregistered on any thread.
@@ -125,18 +126,31 @@ impl<T: FileSystem> Registration<T> {
     /// # Errors
     ///
     /// `EBUSY` if there is a type of that name, `ENOMEM`.
-    pub fn new() -> impl PinInit<Self, Error> {
+    pub fn new(info: T::TypeInfo) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             inode_cache: InodeCache::new()?,
             links <- new_mutex!(KVec::new(), "fs_type_links"),
+            info,
             fs_type <- Opaque::try_ffi_init(|slot: *mut bindings::file_system_type| {
                 // SAFETY: `slot` is valid for writes.
                 unsafe { slot.write(Self::FS_TYPE) };
-                // SAFETY: The type is pinned, and unregistered before its memory goes. The cache,
-                // on which the callbacks rely, is there already.
+                // SAFETY: The type is pinned, and unregistered before its memory goes. The cache and
+                // the information, on which the callbacks rely, are there already.
                 to_result(unsafe { bindings::register_filesystem(slot) })
             }),
         })
+    }
+
+    /// What the type was registered with.
+    ///
+    /// # Safety
+    ///
+    /// `fs_type` must be that of a `Registration<T>` that outlives `'a`.
+    pub(crate) unsafe fn info<'a>(fs_type: *mut bindings::file_system_type) -> &'a T::TypeInfo {
+        // SAFETY: By the function's contract the result stays within the same allocation.
+        let this: *const Self = unsafe { fs_type.byte_sub(offset_of!(Self, fs_type)).cast() };
+        // SAFETY: The information is made before the type is registered, and not changed.
+        unsafe { &(*this).info }
     }
 
     /// The cache of the inodes of a filesystem type.

@@ -30,9 +30,11 @@ pub mod lock;
 pub mod mm;
 pub mod random;
 pub mod sb_flags;
+pub mod small_fs;
 pub mod splice;
 pub mod super_block;
 pub mod sysctl;
+pub mod sysfs;
 pub mod time;
 pub mod user_memory;
 pub mod wait;
@@ -53,6 +55,9 @@ pub trait FileSystem: Sized + 'static {
     /// The module that implements the filesystem; it stays loaded while a mount or an open file
     /// exists.
     type OwnerModule: kernel::ModuleMetadata;
+
+    /// What the type is registered with, for all its superblocks.
+    type TypeInfo: Send + Sync;
 
     /// What `super_block::s_fs_info` points at, from [`fs_context::Context::get_tree`] to the end
     /// of the superblock.

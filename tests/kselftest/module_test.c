@@ -181,6 +181,22 @@ TEST_F_TIMEOUT(module, busy, TEST_BOUND)
 	EXPECT_EQ(0, unload());
 }
 
+/* So does a mount of the control filesystem, with connections or without. */
+TEST_F_TIMEOUT(module, control, TEST_BOUND)
+{
+	const char *root = "/sys/fs/fuse_rs/connections";
+
+	ASSERT_EQ(0, load());
+	mount_and_read(_metadata, self);
+	ASSERT_EQ(0, mount("none", root, "fusectl_rs", 0, NULL));
+	stop(self);
+	EXPECT_ERRNO(EAGAIN, unload_once());
+	ASSERT_EQ(0, umount2(root, 0));
+	EXPECT_EQ(0, unload());
+	EXPECT_ERRNO(ENOENT, access("/sys/fs/fuse_rs", F_OK));
+	EXPECT_FALSE(file_contains("/proc/filesystems", "fusectl_rs"));
+}
+
 /* A lazy umount with a file open and a dead daemon: the module goes when the file does. */
 TEST_F_TIMEOUT(module, detached, TEST_BOUND)
 {
