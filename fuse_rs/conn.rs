@@ -106,6 +106,10 @@ pub(crate) struct Conn {
     pub(crate) no_fsyncdir: Sticky,
     /// ENOSYS to LSEEK: files have no holes.
     pub(crate) no_lseek: Sticky,
+    /// ENOSYS to GETXATTR: there are no extended attributes.
+    pub(crate) no_getxattr: Sticky,
+    /// ENOSYS to LISTXATTR: as for GETXATTR.
+    pub(crate) no_listxattr: Sticky,
 }
 
 impl Conn {
@@ -131,6 +135,8 @@ impl Conn {
                 no_fsync: Sticky::new(),
                 no_fsyncdir: Sticky::new(),
                 no_lseek: Sticky::new(),
+                no_getxattr: Sticky::new(),
+                no_listxattr: Sticky::new(),
             },
             GFP_KERNEL,
         )?)
@@ -196,6 +202,16 @@ impl Conn {
     /// What the server is told of the owner of a lock.
     pub(crate) fn lock_owner(&self, owner: LockOwner) -> u64 {
         self.lock_owners.name(owner.addr())
+    }
+
+    /// The PID namespace in which processes are named over the wire.
+    pub(crate) fn pid_ns(&self) -> &PidNamespace {
+        &self.pid_ns
+    }
+
+    /// The calling process, as the server is told; 0 if it has no number there.
+    pub(crate) fn current_process(&self) -> u32 {
+        cred::current_process(&self.pid_ns)
     }
 
     /// Limits of READ and WRITE.

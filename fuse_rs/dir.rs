@@ -21,6 +21,7 @@ use crate::{
         Sink, //
     },
     super_block::Fuse, //
+    xattr,
 };
 use fuse_abi::{
     AccessIn,
@@ -52,6 +53,7 @@ use vfs::{
     },
     super_block::SuperBlock,
     time, //
+    xattr::Buffer,
 };
 
 type DEntry = vfs::dentry::DEntry<Fuse>;
@@ -202,6 +204,10 @@ impl inode_ops::Operations for Node {
 
     fn getattr(inode: &INode, stat: &mut Stat<'_, Fuse>, request_mask: u32, query: u32) -> Result {
         attr::stat(inode, stat, request_mask, query)
+    }
+
+    fn listxattr(inode: &INode, list: Buffer<'_>) -> Result<usize> {
+        xattr::list(inode, list)
     }
 }
 

@@ -3,8 +3,11 @@
 //! Open files: OPEN, FLUSH, RELEASE, and which way their data is read.
 
 mod direct;
+mod ioctl;
+mod lock;
 mod read;
 
+pub(crate) use ioctl::ioctl;
 pub(crate) use read::read_args;
 
 use crate::{
@@ -37,6 +40,7 @@ use fuse_abi::{
     OpenFlags,
     OpenIn,
     OpenOut,
+    ReleaseFlags,
     ReleaseIn,
     Reply as _, //
 };
@@ -68,7 +72,12 @@ use vfs::{
         Kiocb,
         Transferred, //
     },
-    lock::LockOwner, //
+    lock::{
+        Command,
+        Lock,
+        LockOwner,
+        Taken, //
+    }, //
 };
 
 pub(crate) type File = vfs::file::File<Fuse>;
@@ -87,6 +96,10 @@ pub(crate) struct OpenFile {
     /// `O_*` of the open file, as they were when it was closed.
     flags: Atomic<u32>,
     open_flags: OpenFlags,
+    /// Whether locks of flock(2) were asked for.
+    flock: Atomic<bool>,
+    /// Their owner, as the server knows it, once the file is closed.
+    flock_owner: Atomic<u64>,
     /// None if the server does not keep state for open files.
     release: Option<Prepared>,
     inode: ARef<INode>,
@@ -101,6 +114,10 @@ impl OpenFile {
     /// `file` is closed. RELEASE is sent once its reads are over.
     pub(crate) fn release(self: Arc<Self>, file: &File) {
         self.flags.store(file.flags(), Relaxed);
+        if self.flock.load(Relaxed) {
+            let owner = conn(&self.inode).lock_owner(LockOwner::of(file));
+            self.flock_owner.store(owner, Relaxed);
+        }
     }
 }
 
@@ -109,7 +126,11 @@ impl Drop for OpenFile {
         let Some(mut release) = self.release.take() else {
             return;
         };
+        let mut release_flags = ReleaseFlags::empty();
+        release_flags.set(ReleaseFlags::FLOCK_UNLOCK, self.flock.load(Relaxed));
         let arg = ReleaseIn {
+            release_flags,
+            lock_owner: self.flock_owner.load(Relaxed),
             fh: self.fh,
             flags: self.flags.load(Relaxed),
             ..ReleaseIn::default()
@@ -181,6 +202,8 @@ pub(crate) fn open(inode: &INode, file: &File, is_dir: bool) -> Result<Arc<OpenF
         chan: conn.chan().clone(),
         fh: out.map_or(0, |out| out.fh),
         flags: Atomic::new(flags),
+        flock: Atomic::new(false),
+        flock_owner: Atomic::new(0),
         open_flags: out.map_or(OpenFlags::KEEP_CACHE, |out| out.open_flags),
         release: out.map(|_| release),
         inode: inode.into(),
@@ -339,6 +362,18 @@ impl file::Operations for Regular {
 
     fn fsync(file: &File, datasync: bool) -> Result {
         fsync(file, datasync, false)
+    }
+
+    fn lock(file: &File, command: Command, lock: Lock<'_>) -> Result<Taken> {
+        lock::posix(file, command, lock)
+    }
+
+    fn flock(file: &File, lock: Lock<'_>) -> Result {
+        lock::flock(file, lock)
+    }
+
+    fn ioctl(file: &File, cmd: u32, arg: usize, compat: bool) -> Result<isize> {
+        ioctl(file, cmd, arg, compat, false)
     }
 
     fn read_iter<'a>(mut kiocb: Kiocb<'a, Fuse>, iov: &mut IovIterDest<'_>) -> Transferred<'a> {

@@ -28,6 +28,7 @@ mod readdir;
 mod req;
 mod super_block;
 mod sysctl;
+mod xattr;
 
 use kernel::prelude::*;
 

@@ -63,6 +63,10 @@ impl Operations for DirFile {
         file::fsync(file, datasync, true)
     }
 
+    fn ioctl(file: &File, cmd: u32, arg: usize, compat: bool) -> Result<isize> {
+        file::ioctl(file, cmd, arg, compat, true)
+    }
+
     fn iterate_shared(file: &File, ctx: &mut DirContext<'_>) -> Result {
         let inode = file.inode();
         inode::check_good(inode)?;

@@ -196,7 +196,10 @@ impl Args {
     }
 
     /// Adds an argument. Sleeps.
-    pub(crate) fn arg<T: IntoBytes + Immutable>(mut self, arg: &T) -> Result<Self, AllocError> {
+    pub(crate) fn arg<T: IntoBytes + Immutable + ?Sized>(
+        mut self,
+        arg: &T,
+    ) -> Result<Self, AllocError> {
         self.bytes.extend_from_slice(arg.as_bytes(), self.gfp())?;
         Ok(self)
     }

@@ -9,6 +9,7 @@ use crate::{
     file::OpenFile,
     inode, params,
     req::{Args, Sink},
+    xattr::Xattrs,
 };
 use fuse_abi::{Opcode, Reply as _, StatfsOut};
 use kernel::{
@@ -70,6 +71,7 @@ pub(crate) fn fill(
         iflags,
     });
     sb.set_default_dops(dir::DOPS);
+    sb.set_xattrs::<Xattrs>();
     sb.setup_bdi()?;
     sb.make_root(inode::root(sb, rootmode)?)
 }

@@ -12,6 +12,7 @@
 #include "cred.c"
 #include "dcache.c"
 #include "file.c"
+#include "filelock.c"
 #include "folio.c"
 #include "fs_context.c"
 #include "inode.c"

@@ -222,3 +222,17 @@ pub fn current_pid(ns: &PidNamespace) -> u32 {
     // Never negative.
     nr as u32
 }
+
+/// The ID of the calling process in `ns`; 0 if it has none there.
+pub fn current_process(ns: &PidNamespace) -> u32 {
+    // SAFETY: The caller is a task, and `ns` is borrowed.
+    let nr = unsafe { bindings::task_tgid_nr_ns(bindings::get_current(), ns.as_ptr()) };
+    // Never negative.
+    nr as u32
+}
+
+/// What the process `pid` of `ns` is called in the first PID namespace; 0 if there is none.
+pub(crate) fn pid_from_ns(pid: u32, ns: &PidNamespace) -> i32 {
+    // SAFETY: The namespace is borrowed; a number that no process has is found to be none.
+    unsafe { bindings::pid_from_ns(pid as i32, ns.as_ptr()) }
+}

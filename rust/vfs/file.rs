@@ -8,7 +8,7 @@ use crate::{
     attr::FileType,
     inode::INode,
     kiocb::{Kiocb, Transferred},
-    lock::LockOwner,
+    lock::{Command, Lock, LockOwner, Taken},
     FileSystem, //
 };
 use core::{marker::PhantomData, ops::Deref};
@@ -205,6 +205,27 @@ pub trait Operations {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
+    /// Tests, takes or gives up a lock of fcntl(2). May sleep.
+    fn lock(_file: &File<Self::FileSystem>, _command: Command, _lock: Lock<'_>) -> Result<Taken> {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Takes or gives up a lock of flock(2). May sleep.
+    fn flock(_file: &File<Self::FileSystem>, _lock: Lock<'_>) -> Result {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// An ioctl(2) that the VFS does not know; `compat` if the caller is a 32-bit one. May sleep.
+    /// Returns what it returns.
+    fn ioctl(
+        _file: &File<Self::FileSystem>,
+        _cmd: u32,
+        _arg: usize,
+        _compat: bool,
+    ) -> Result<isize> {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// Reads from the file. May sleep.
     fn read_iter<'a>(
         _kiocb: Kiocb<'a, Self::FileSystem>,
@@ -296,6 +317,22 @@ impl<O: Operations> Table<O> {
             None
         },
         setlease: Some(Self::setlease),
+        lock: if O::HAS_LOCK { Some(Self::lock) } else { None },
+        flock: if O::HAS_FLOCK {
+            Some(Self::flock)
+        } else {
+            None
+        },
+        unlocked_ioctl: if O::HAS_IOCTL {
+            Some(Self::ioctl)
+        } else {
+            None
+        },
+        compat_ioctl: if O::HAS_IOCTL {
+            Some(Self::compat_ioctl)
+        } else {
+            None
+        },
         ..pin_init::zeroed()
     };
 
@@ -436,6 +473,72 @@ impl<O: Operations> Table<O> {
             to_result(unsafe { bindings::generic_file_readonly_mmap_prepare(desc) })?;
             Ok(0)
         })
+    }
+
+    /// # Safety
+    ///
+    /// `file` must be an open file of the filesystem, and `lock` valid.
+    unsafe extern "C" fn lock(
+        file: *mut bindings::file,
+        command: kernel::ffi::c_int,
+        lock: *mut kernel::bindings::file_lock,
+    ) -> kernel::ffi::c_int {
+        // SAFETY: By the function's contract.
+        let file = unsafe { File::from_raw(file) };
+        // SAFETY: By the function's contract.
+        let lock = unsafe { Lock::from_raw(lock.cast()) };
+        match O::lock(file, Command::from_raw(command), lock) {
+            Ok(taken) => taken.0,
+            Err(err) => err.to_errno(),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `file` must be an open file of the filesystem, and `lock` valid.
+    unsafe extern "C" fn flock(
+        file: *mut bindings::file,
+        _command: kernel::ffi::c_int,
+        lock: *mut kernel::bindings::file_lock,
+    ) -> kernel::ffi::c_int {
+        // SAFETY: By the function's contract.
+        let file = unsafe { File::from_raw(file) };
+        // SAFETY: By the function's contract.
+        let lock = unsafe { Lock::from_raw(lock.cast()) };
+        from_result(|| {
+            O::flock(file, lock)?;
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// `file` must be an open file of the filesystem.
+    unsafe extern "C" fn ioctl(
+        file: *mut bindings::file,
+        cmd: kernel::ffi::c_uint,
+        arg: kernel::ffi::c_ulong,
+    ) -> kernel::ffi::c_long {
+        // SAFETY: By the function's contract.
+        match O::ioctl(unsafe { File::from_raw(file) }, cmd, arg, false) {
+            Ok(ret) => ret,
+            Err(err) => err.to_errno() as kernel::ffi::c_long,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `file` must be an open file of the filesystem.
+    unsafe extern "C" fn compat_ioctl(
+        file: *mut bindings::file,
+        cmd: kernel::ffi::c_uint,
+        arg: kernel::ffi::c_ulong,
+    ) -> kernel::ffi::c_long {
+        // SAFETY: By the function's contract.
+        match O::ioctl(unsafe { File::from_raw(file) }, cmd, arg, true) {
+            Ok(ret) => ret,
+            Err(err) => err.to_errno() as kernel::ffi::c_long,
+        }
     }
 
     /// # Safety

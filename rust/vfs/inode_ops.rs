@@ -8,6 +8,7 @@ use crate::{
     attr::Stat,
     dentry::{DEntry, Lookup, LookupFlags, Spliced},
     inode::INode,
+    xattr::{self, Buffer},
     FileSystem, //
 };
 use core::marker::PhantomData;
@@ -93,6 +94,10 @@ pub trait Operations {
         request_mask: u32,
         query: u32,
     ) -> Result;
+
+    /// Lists the names of the extended attributes, each ended by NUL, into `list` if it has room;
+    /// returns the size of the list. May sleep.
+    fn listxattr(inode: &INode<Self::FileSystem>, list: Buffer<'_>) -> Result<usize>;
 }
 
 /// The operations of directories besides.
@@ -210,6 +215,7 @@ impl<O: Operations> Table<O> {
     const OTHER: bindings::inode_operations = bindings::inode_operations {
         permission: Some(Self::permission),
         getattr: Some(Self::getattr),
+        listxattr: Some(Self::listxattr),
         ..pin_init::zeroed()
     };
 
@@ -231,6 +237,29 @@ impl<O: Operations> Table<O> {
             O::permission(unsafe { INode::from_raw(inode) }, access)?;
             Ok(0)
         })
+    }
+
+    /// # Safety
+    ///
+    /// `dentry` must be one of the filesystem with an inode, and `list` have `size` bytes or be
+    /// null.
+    unsafe extern "C" fn listxattr(
+        dentry: *mut bindings::dentry,
+        list: *mut kernel::ffi::c_char,
+        size: usize,
+    ) -> isize {
+        // SAFETY: By the function's contract.
+        let dentry = unsafe { DEntry::from_raw(dentry) };
+        // SAFETY: By the function's contract.
+        let list = unsafe { Buffer::new(list.cast(), size) };
+        let result = dentry
+            .inode()
+            .ok_or(ENOENT)
+            .and_then(|inode| O::listxattr(inode, list));
+        match result {
+            Ok(size) => size.min(xattr::SIZE_MAX) as isize,
+            Err(err) => err.to_errno() as isize,
+        }
     }
 
     /// # Safety

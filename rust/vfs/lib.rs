@@ -38,6 +38,7 @@ pub mod sysfs;
 pub mod time;
 pub mod user_memory;
 pub mod wait;
+pub mod xattr;
 
 use kernel::prelude::*;
 use kernel::types::ForeignOwnable;
