@@ -145,15 +145,27 @@ static int bdi_path(struct mock *m, char *path, size_t size)
 	return youngest ? 0 : -1;
 }
 
+static int readahead_path(struct mock *m, char *path, size_t size)
+{
+	if (bdi_path(m, path, size - 20))
+		return -1;
+	strcat(path, "/read_ahead_kb");
+	return 0;
+}
+
 int mock_set_readahead_kb(struct mock *m, unsigned int kb)
 {
 	char path[300], text[16];
 
-	if (bdi_path(m, path, sizeof(path) - 20))
-		return -1;
-	strcat(path, "/read_ahead_kb");
 	snprintf(text, sizeof(text), "%u", kb);
-	return mock_write_file(path, text);
+	return readahead_path(m, path, sizeof(path)) ? -1 : mock_write_file(path, text);
+}
+
+long mock_readahead_kb(struct mock *m)
+{
+	char path[300];
+
+	return readahead_path(m, path, sizeof(path)) ? -1 : mock_read_number(path);
 }
 
 void mock_drop_caches(void)

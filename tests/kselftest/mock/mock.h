@@ -143,6 +143,7 @@ int mock_mount_fd(int fd, const char *dir, uint32_t rootmode, const char *opts);
 int mock_set_max_pages_limit(unsigned int limit);	/* old limit, or -1: this client has no such knob */
 unsigned int mock_max_folio_order(void);	/* MAX_PAGECACHE_ORDER of the running kernel */
 int mock_set_readahead_kb(struct mock *m, unsigned int kb);	/* 0 or -1 */
+long mock_readahead_kb(struct mock *m);	/* or -1 */
 int mock_write_file(const char *path, const char *text);
 long mock_read_number(const char *path);
 void mock_drop_caches(void);
