@@ -26,7 +26,6 @@ pub(crate) type ControlFs = SmallFs<Chan>;
 impl Subject for Chan {
     type OwnerModule = crate::LocalModule;
 
-    const NAME: &'static CStr = c"fusectl_rs";
     /// That of in-tree's `fusectl`.
     const MAGIC: usize = 0x65735543;
     const FILES: &'static [File<Self>] = &[

@@ -21,6 +21,7 @@ mod dir;
 mod file;
 mod inode;
 mod iqueue;
+mod names;
 mod notify;
 mod params;
 mod pqueue;
@@ -47,8 +48,7 @@ module! {
 struct FuseRs {
     #[pin]
     fs_type: vfs::fs_type::Registration<super_block::Fuse>,
-    #[pin]
-    dev: vfs::cdev::Registration<dev::Dev>,
+    dev: Pin<KBox<vfs::cdev::Registration<dev::Dev>>>,
     sysctl: vfs::sysctl::Registration,
     #[pin]
     control: vfs::small_fs::Registration<chan::Chan>,
@@ -57,12 +57,18 @@ struct FuseRs {
 
 impl kernel::InPlaceModule for FuseRs {
     fn init(_module: &'static ThisModule) -> impl PinInit<Self, Error> {
+        let names = names::names();
+        // The device first: that its minor number is taken tells that there is another client.
         try_pin_init!(Self {
-            mount_point: vfs::sysfs::MountPoint::new(c"fuse_rs", c"connections")?,
-            control <- vfs::small_fs::Registration::new(),
+            dev: KBox::pin_init(
+                vfs::cdev::Registration::new(names.device, names.minor, 0o666),
+                GFP_KERNEL
+            )
+            .inspect_err(names::explain)?,
+            mount_point: vfs::sysfs::MountPoint::new(names.control_dir, c"connections")?,
+            control <- vfs::small_fs::Registration::new(names.control),
             sysctl: sysctl::register()?,
-            dev <- vfs::cdev::Registration::new(c"fuse_rs", 0o666),
-            fs_type <- vfs::fs_type::Registration::new(control.fs().clone()),
+            fs_type <- vfs::fs_type::Registration::new(names.fs_type, control.fs().clone()),
         })
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     conn::{self, Conn},
     control,
     dev::{self, Dev},
+    names::names,
     notify::Notifications,
     super_block::{self, Fuse},
 };
@@ -41,7 +42,7 @@ impl Context {
             return fc.invalfc(c"fd: given twice");
         }
         let Some(dev) = dev::dev_from_file(&file) else {
-            return fc.invalfc(c"fd: not /dev/fuse_rs");
+            return fc.invalfc(names().not_the_device);
         };
         if UserNamespace::of_opener(&file) != fc.user_ns() {
             return fc.invalfc(c"fd: opened in another user namespace");

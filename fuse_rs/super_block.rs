@@ -42,7 +42,6 @@ impl FileSystem for Fuse {
     type Context = params::Context;
     type SuperOps = SuperOps;
 
-    const NAME: &'static CStr = c"fuse_rs";
     const INODE_CACHE: &'static CStr = c"fuse_rs_inode";
     const FLAGS: i32 = flags::HAS_SUBTYPE | flags::USERNS_MOUNT;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The knobs `fs.fuse_rs.*`.
+//! The knobs `fs.fuse_rs.*`; in drop-in mode `fs.fuse.*`.
 
+use crate::names::names;
 use kernel::prelude::*;
 use vfs::sysctl::{Registration, Uint};
 
@@ -19,7 +20,7 @@ pub(crate) static MAX_REQUEST_TIMEOUT: Uint = Uint::new(c"max_request_timeout", 
 /// Makes the knobs.
 pub(crate) fn register() -> Result<Registration> {
     Registration::new(
-        c"fs/fuse_rs",
+        names().sysctl,
         &[
             &MAX_PAGES_LIMIT,
             &DEFAULT_REQUEST_TIMEOUT,

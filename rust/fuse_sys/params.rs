@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The module's parameters, as they are now: they may be changed at any time. Any context.
+//! The module's parameters, as they are now: most may be changed at any time. Any context.
 //!
 //! `rust/helpers/params.c` makes them; its descriptions are what `modinfo` shows.
 
@@ -22,4 +22,10 @@ pub fn max_user_congthresh() -> u32 {
 pub fn allow_sys_admin_access() -> bool {
     // SAFETY: Reads a variable.
     unsafe { bindings::param_allow_sys_admin_access() }
+}
+
+/// Whether the names of the in-tree client are taken. Does not change.
+pub fn dropin() -> bool {
+    // SAFETY: Reads a variable.
+    unsafe { bindings::param_dropin() }
 }

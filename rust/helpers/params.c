@@ -11,6 +11,7 @@
 static unsigned int max_user_bgreq;
 static unsigned int max_user_congthresh;
 static bool allow_sys_admin_access;
+static bool dropin;
 
 /* INIT has 16 bits for it. Left at 0, as many requests as fit into a small part of the memory. */
 static unsigned int user_limit(const unsigned int *param)
@@ -46,6 +47,9 @@ module_param(allow_sys_admin_access, bool, 0644);
 MODULE_PARM_DESC(allow_sys_admin_access,
 		 "Let CAP_SYS_ADMIN of the first user namespace use mounts without allow_other");
 
+module_param(dropin, bool, 0444);
+MODULE_PARM_DESC(dropin, "Take the names of the in-tree client, which must not be loaded");
+
 unsigned int fuse_rs_helper_param_max_user_bgreq(void)
 {
 	return user_limit(&max_user_bgreq);
@@ -59,4 +63,9 @@ unsigned int fuse_rs_helper_param_max_user_congthresh(void)
 bool fuse_rs_helper_param_allow_sys_admin_access(void)
 {
 	return READ_ONCE(allow_sys_admin_access);
+}
+
+bool fuse_rs_helper_param_dropin(void)
+{
+	return dropin;
 }

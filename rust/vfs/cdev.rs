@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Character devices: a misc device with a minor number of the kernel's choice, each of whose open
-//! files is a Rust object.
+//! Character devices: misc devices, each of whose open files is a Rust object.
 //!
 //! C headers: [`include/linux/miscdevice.h`](srctree/include/linux/miscdevice.h),
 //! [`include/linux/fs.h`](srctree/include/linux/fs.h)
@@ -296,17 +295,19 @@ unsafe impl<T: Operations> Send for Registration<T> {}
 unsafe impl<T: Operations> Sync for Registration<T> {}
 
 impl<T: Operations> Registration<T> {
-    /// Registers the device `/dev/<name>` with the permissions `mode`. Sleeps.
+    /// Registers the device `/dev/<name>` with the permissions `mode` and a minor number, by default
+    /// one of the kernel's choice. Sleeps.
     ///
     /// # Errors
     ///
-    /// `EBUSY`: no minor is free. `EEXIST`: there is a device of that name. `ENOMEM`.
-    pub fn new(name: &'static CStr, mode: u16) -> impl PinInit<Self, Error> {
+    /// `EBUSY`: the minor is taken, or none is free. `EEXIST`: there is a device of that name.
+    /// `ENOMEM`.
+    pub fn new(name: &'static CStr, minor: Option<u8>, mode: u16) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             // INVARIANT: Registered, or the initialiser fails.
             device <- Opaque::try_ffi_init(move |slot: *mut bindings::miscdevice| {
                 let device = bindings::miscdevice {
-                    minor: bindings::MISC_DYNAMIC_MINOR as c_int,
+                    minor: minor.map_or(bindings::MISC_DYNAMIC_MINOR as c_int, c_int::from),
                     name: name.as_char_ptr(),
                     fops: FileOperations::<T>::table(),
                     mode,

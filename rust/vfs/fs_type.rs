@@ -22,7 +22,6 @@ use kernel::{
     error::to_result,
     module::this_module,
     prelude::*,
-    str::as_char_ptr_in_const_context,
     sync::{new_mutex, Arc, Mutex},
     types::Opaque, //
 };
@@ -110,7 +109,6 @@ unsafe impl<T: FileSystem> Sync for Registration<T> {}
 
 impl<T: FileSystem> Registration<T> {
     const FS_TYPE: bindings::file_system_type = bindings::file_system_type {
-        name: as_char_ptr_in_const_context(T::NAME),
         fs_flags: T::FLAGS,
         init_fs_context: Some(fs_context::Table::<T>::init_fs_context),
         // The kernel crate only knows the name of the type.
@@ -120,20 +118,24 @@ impl<T: FileSystem> Registration<T> {
         ..pin_init::zeroed()
     };
 
-    /// Registers the type. May sleep. It can be mounted at once: what mounts need must be there
-    /// before.
+    /// Registers the type under `name`. May sleep. It can be mounted at once: what mounts need must
+    /// be there before.
     ///
     /// # Errors
     ///
     /// `EBUSY` if there is a type of that name, `ENOMEM`.
-    pub fn new(info: T::TypeInfo) -> impl PinInit<Self, Error> {
+    pub fn new(name: &'static CStr, info: T::TypeInfo) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             inode_cache: InodeCache::new()?,
             links <- new_mutex!(KVec::new(), "fs_type_links"),
             info,
-            fs_type <- Opaque::try_ffi_init(|slot: *mut bindings::file_system_type| {
+            fs_type <- Opaque::try_ffi_init(move |slot: *mut bindings::file_system_type| {
+                let fs_type = bindings::file_system_type {
+                    name: name.as_char_ptr(),
+                    ..Self::FS_TYPE
+                };
                 // SAFETY: `slot` is valid for writes.
-                unsafe { slot.write(Self::FS_TYPE) };
+                unsafe { slot.write(fs_type) };
                 // SAFETY: The type is pinned, and unregistered before its memory goes. The cache and
                 // the information, on which the callbacks rely, are there already.
                 to_result(unsafe { bindings::register_filesystem(slot) })

@@ -77,9 +77,6 @@ pub trait FileSystem: Sized + 'static {
     /// The superblock's operations.
     type SuperOps: super_block::Operations<FileSystem = Self>;
 
-    /// The name of the filesystem type.
-    const NAME: &'static CStr;
-
     /// The name of the slab cache of its inodes, which must be no other cache's.
     const INODE_CACHE: &'static CStr;
 

@@ -26,7 +26,6 @@ use kernel::{
     new_mutex,
     prelude::*,
     rbtree::RBTree,
-    str::as_char_ptr_in_const_context,
     sync::{Arc, Mutex},
     types::Opaque, //
 };
@@ -35,9 +34,6 @@ use kernel::{
 pub trait Subject: Send + Sync + Sized + 'static {
     /// The module that implements it; it stays loaded while the filesystem is mounted.
     type OwnerModule: kernel::ModuleMetadata;
-
-    /// The name of the filesystem type.
-    const NAME: &'static CStr;
 
     /// What `statfs` shows as the type.
     const MAGIC: usize;
@@ -500,24 +496,27 @@ unsafe impl<D: Subject> Sync for Registration<D> {}
 
 impl<D: Subject> Registration<D> {
     const FS_TYPE: bindings::file_system_type = bindings::file_system_type {
-        name: as_char_ptr_in_const_context(D::NAME),
         init_fs_context: Some(Table::<D>::init_fs_context),
         kill_sb: Some(Table::<D>::kill_sb),
         owner: this_module::<D::OwnerModule>().as_ptr(),
         ..pin_init::zeroed()
     };
 
-    /// Makes a filesystem without directories, and registers its type. May sleep.
+    /// Makes a filesystem without directories, and registers its type under `name`. May sleep.
     ///
     /// # Errors
     ///
     /// `EBUSY` if there is a type of that name, `ENOMEM`.
-    pub fn new() -> impl PinInit<Self, Error> {
+    pub fn new(name: &'static CStr) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             fs: SmallFs::new()?,
-            fs_type <- Opaque::try_ffi_init(|slot: *mut bindings::file_system_type| {
+            fs_type <- Opaque::try_ffi_init(move |slot: *mut bindings::file_system_type| {
+                let fs_type = bindings::file_system_type {
+                    name: name.as_char_ptr(),
+                    ..Self::FS_TYPE
+                };
                 // SAFETY: `slot` is valid for writes.
-                unsafe { slot.write(Self::FS_TYPE) };
+                unsafe { slot.write(fs_type) };
                 // SAFETY: The type is pinned, and unregistered before its memory goes. The
                 // filesystem, on which the callbacks rely, is there already.
                 to_result(unsafe { bindings::register_filesystem(slot) })
