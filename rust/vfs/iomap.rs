@@ -17,7 +17,6 @@ use crate::{
 };
 use core::{
     marker::PhantomData,
-    mem::ManuallyDrop,
     ptr, //
 };
 use fuse_bindings as bindings;
@@ -43,6 +42,8 @@ pub struct ReadRange<T: FileSystem> {
     folio: ARef<Folio>,
     offset: usize,
     len: usize,
+    /// What the read ends with: 0 or a negative errno.
+    result: i32,
     _fs: PhantomData<fn() -> T>,
 }
 
@@ -100,6 +101,7 @@ impl<T: FileSystem> ReadRange<T> {
             folio: self.folio.clone(),
             offset,
             len: rest,
+            result: self.result,
             _fs: PhantomData,
         };
         self.len = at;
@@ -107,22 +109,23 @@ impl<T: FileSystem> ReadRange<T> {
     }
 
     /// The whole range was read.
-    pub fn finish(self) {
-        ManuallyDrop::new(self).end(0);
-    }
-
-    /// Ends the read. Must be called once, as the last use.
-    fn end(&mut self, error: i32) {
-        // SAFETY: By the type invariant these bytes are being read, and this object ends here.
-        unsafe {
-            bindings::iomap_finish_folio_read(self.folio.as_ptr(), self.offset, self.len, error)
-        };
+    pub fn finish(mut self) {
+        self.result = 0;
     }
 }
 
 impl<T: FileSystem> Drop for ReadRange<T> {
     fn drop(&mut self) {
-        self.end(EIO.to_errno());
+        let Self {
+            ref folio,
+            offset,
+            len,
+            result,
+            ..
+        } = *self;
+        // SAFETY: By the type invariant these bytes are being read, and this object ends here. The
+        // reference to the folio goes after it.
+        unsafe { bindings::iomap_finish_folio_read(folio.as_ptr(), offset, len, result) };
     }
 }
 
@@ -327,6 +330,7 @@ impl<O: ReadOps> ReadTable<O> {
             folio: folio.into(),
             offset: pos.wrapping_sub(folio.pos()) as usize,
             len,
+            result: EIO.to_errno(),
             _fs: PhantomData,
         };
         O::read_range(&mut context.batch, file, range);
