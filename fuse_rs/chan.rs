@@ -64,6 +64,9 @@ mod background;
 mod interrupt;
 mod notify;
 mod resend;
+mod timeout;
+
+pub(crate) use timeout::Watchdog;
 
 pub(crate) use notify::Notified;
 

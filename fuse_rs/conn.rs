@@ -5,7 +5,10 @@
 
 pub(crate) mod init;
 
-use crate::{chan::Chan, req::Creds};
+use crate::{
+    chan::{Chan, Watchdog},
+    req::Creds,
+};
 use fuse_abi::InitFlags;
 use fuse_core::{init::Negotiated, limits::Limits, lock_owner::LockOwners};
 use fuse_sys::params;
@@ -81,6 +84,7 @@ pub(crate) struct Known {
 /// A connection to a server. The superblock holds it, and the completion of INIT.
 pub(crate) struct Conn {
     chan: Arc<Chan>,
+    watchdog: Watchdog,
     options: Options,
     user_ns: ARef<UserNamespace>,
     pid_ns: ARef<PidNamespace>,
@@ -116,9 +120,11 @@ impl Conn {
     /// A connection that no device has yet. Owners are understood in `user_ns`, process IDs in the
     /// caller's namespace.
     pub(crate) fn new(options: Options, user_ns: ARef<UserNamespace>) -> Result<Arc<Self>> {
+        let chan = Chan::new()?;
         Ok(Arc::new(
             Self {
-                chan: Chan::new()?,
+                watchdog: Watchdog::new(chan.clone())?,
+                chan,
                 options,
                 user_ns,
                 pid_ns: cred::current_pid_ns()?,
@@ -145,6 +151,11 @@ impl Conn {
     /// The way to the server.
     pub(crate) fn chan(&self) -> &Arc<Chan> {
         &self.chan
+    }
+
+    /// What ends the connection if the server takes too long.
+    pub(crate) fn watchdog(&self) -> &Watchdog {
+        &self.watchdog
     }
 
     /// What the mount was asked for.

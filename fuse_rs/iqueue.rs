@@ -11,6 +11,7 @@
 use crate::{
     pqueue::Pqueue,
     req::{
+        self,
         Prepared,
         Queue,
         QueueNode,
@@ -34,7 +35,8 @@ use kernel::{
         RBTree,
         RBTreeNodeReservation, //
     },
-    sync::Arc, //
+    sync::Arc,
+    time::Delta, //
 };
 
 /// Background requests that may be under way until INIT says how many, and how many are congestion.
@@ -282,6 +284,11 @@ impl Iqueue {
     /// Returns how many requests.
     pub(crate) fn resend(&mut self, pqueue: &Pqueue) -> u32 {
         pqueue.resend_to(&mut self.pending)
+    }
+
+    /// How long the oldest request has waited; 0 if none waits.
+    pub(crate) fn age(&self) -> Delta {
+        req::age(&self.pending).max(req::age(&self.background))
     }
 
     /// Takes out an ended request. It is dropped by the caller, without the lock.

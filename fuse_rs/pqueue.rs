@@ -16,7 +16,8 @@ use kernel::{
         new_spinlock,
         Arc,
         SpinLock, //
-    }, //
+    },
+    time::Delta, //
 };
 
 /// The table of one open device. Its lock comes after that of the [`Iqueue`](crate::iqueue::Iqueue)
@@ -54,6 +55,11 @@ impl Pqueue {
     pub(crate) fn remove(&self, request: &Request) {
         let node = self.table.lock().remove_node(&request.key());
         drop(node);
+    }
+
+    /// How long the oldest request has waited; 0 if none waits.
+    pub(crate) fn age(&self) -> Delta {
+        req::age(&self.table.lock())
     }
 
     /// Moves what the server has to `pending`, to be sent again. Returns how many requests.

@@ -50,6 +50,11 @@ use kernel::{
         Arc,
         SpinLock,
         UniqueArc, //
+    },
+    time::{
+        Delta,
+        Instant,
+        Monotonic, //
     }, //
 };
 use vfs::{
@@ -69,6 +74,14 @@ pub(crate) type Queue = RBTree<u64, Arc<Request>>;
 /// the place.
 pub(crate) fn key(unique: u64) -> u64 {
     unique & !UNIQUE_RESEND
+}
+
+/// How long the first request of a queue has waited; 0 if there is none.
+pub(crate) fn age(queue: &Queue) -> Delta {
+    queue
+        .values()
+        .next()
+        .map_or(Delta::ZERO, |request| request.queued.elapsed())
 }
 
 /// A request in a [`Queue`], or between two.
@@ -296,6 +309,8 @@ pub(crate) struct Request {
     force: bool,
     /// Counts against `max_background`.
     background: bool,
+    /// When it was queued, in the background or for the server.
+    queued: Instant<Monotonic>,
     /// The ID; 0 until it is queued for the server.
     unique: Atomic<u64>,
     #[pin]
@@ -350,6 +365,7 @@ impl Request {
                 folios,
                 force,
                 background: false,
+                queued: Instant::now(),
                 unique: Atomic::new(0),
                 inner <- new_spinlock!(inner, "fuse_rs_request"),
                 wait <- WaitQueue::new(c"fuse_rs_request_wait", static_lock_class!()),
@@ -521,8 +537,9 @@ impl Prepared {
         *self.request.as_mut().project().background = true;
     }
 
-    /// The request, to be shared, and the memory to queue it with.
-    pub(crate) fn into_parts(self) -> (Arc<Request>, QueueSlot) {
+    /// The request, to be shared, and the memory to queue it with, which is done now.
+    pub(crate) fn into_parts(mut self) -> (Arc<Request>, QueueSlot) {
+        *self.request.as_mut().project().queued = Instant::now();
         (self.request.into(), self.slot)
     }
 }

@@ -136,6 +136,7 @@ impl Operations for SuperOps {
         let conn = sb.info();
         conn.chan().abort();
         conn.chan().wait_aborted();
+        conn.watchdog().stop();
         conn.hide();
     }
 }

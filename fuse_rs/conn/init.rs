@@ -17,7 +17,7 @@ use kernel::{
     prelude::*,
     sync::{aref::ARef, Arc},
 };
-use vfs::{bdi::Bdi, cred};
+use vfs::{bdi::Bdi, cred, ratelimit};
 
 /// What is implemented. A server may take any of it, thus nothing more must be here.
 const OFFER: InitFlags = InitFlags::ASYNC_READ
@@ -37,6 +37,7 @@ const OFFER: InitFlags = InitFlags::ASYNC_READ
     .union(InitFlags::MAX_PAGES)
     .union(InitFlags::EXPLICIT_INVAL_DATA)
     .union(InitFlags::HAS_EXPIRE_ONLY)
+    .union(InitFlags::REQUEST_TIMEOUT)
     .union(InitFlags::INIT_EXT);
 
 /// The readahead window of a server that does not take larger requests, bytes: what filesystems
@@ -108,10 +109,11 @@ impl Completion for Init {
                 self.conn.negotiated.populate(negotiated);
                 // The gate opens last: who comes through it finds all that was agreed.
                 chan.set_initialized(&negotiated);
+                self.conn.watchdog.start(negotiated.request_timeout);
             }
             Err(error) => {
                 // If there is no server any more, nothing is wrong with its answer.
-                if chan.is_connected() {
+                if chan.is_connected() && ratelimit::may_print() {
                     pr_err!("mount is unusable: {}\n", format_args!("{error}"));
                 }
                 chan.set_failed();

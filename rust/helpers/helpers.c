@@ -22,6 +22,7 @@
 #include "params.c"
 #include "pid.c"
 #include "pipe.c"
+#include "ratelimit.c"
 #include "super.c"
 #include "time.c"
 #include "trace.c"

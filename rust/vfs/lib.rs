@@ -29,6 +29,7 @@ pub mod link;
 pub mod lock;
 pub mod mm;
 pub mod random;
+pub mod ratelimit;
 pub mod sb_flags;
 pub mod small_fs;
 pub mod splice;
@@ -38,6 +39,7 @@ pub mod sysfs;
 pub mod time;
 pub mod user_memory;
 pub mod wait;
+pub mod workqueue;
 pub mod xattr;
 
 use kernel::prelude::*;

@@ -340,4 +340,104 @@ TEST_F_TIMEOUT(forget, umount, TEST_BOUND)
 		ASSERT_GE(mock_node(self->m, id)->lookups, mock_node(self->m, id)->forgotten);
 }
 
+/* Many more forgets than the daemon reads at a time: what else there is to read comes in between. */
+#define FLOOD		20000U
+#define FLOOD_NODE	1000000U
+
+FIXTURE(forget_flood) {
+	struct mock *m;
+};
+
+FIXTURE_VARIANT(forget_flood) {
+	uint32_t minor;
+	size_t init_size;
+};
+
+FIXTURE_VARIANT_ADD(forget_flood, batches) {
+	.minor = FUSE_KERNEL_MINOR_VERSION, .init_size = sizeof(struct fuse_init_out) };
+FIXTURE_VARIANT_ADD(forget_flood, singles) { .minor = 15, .init_size = FUSE_COMPAT_22_INIT_OUT_SIZE };
+
+FIXTURE_SETUP(forget_flood)
+{
+	SETUP_MOCK(self->m);
+	mock_add(self->m, FUSE_ROOT_ID, "victim", S_IFREG | 0644, 10);
+	self->m->init.out.max_write = MOCK_PAGE;
+	self->m->init.out.minor = variant->minor;
+	self->m->init.size = variant->init_size;
+}
+
+FIXTURE_TEARDOWN(forget_flood)
+{
+	mock_destroy(self->m);
+}
+
+/* Names that are numbers are files. */
+static int flood_lookup(struct mock *m, struct mock_request *req)
+{
+	struct fuse_entry_out out = { .entry_valid = 3600, .attr_valid = 3600 };
+
+	if (!strcmp(req->arg, "victim"))
+		return MOCK_DEFAULT;
+	mock_attr(m, FUSE_ROOT_ID, &out.attr);
+	out.nodeid = FLOOD_NODE + atoi(req->arg);
+	out.attr.ino = out.nodeid;
+	out.attr.mode = S_IFREG | 0644;
+	m->records--;	/* there is no room for them all */
+	mock_write_raw(mock_dev, req->in->unique, sizeof(struct fuse_out_header) + sizeof(out), 0, &out, sizeof(out));
+	return MOCK_DONE;
+}
+
+static int flood_forget(struct mock *m, struct mock_request *req)
+{
+	m->knob[0] += ((const struct fuse_forget_in *)req->arg)->nlookup;
+	return MOCK_DONE;
+}
+
+static int flood_batch_forget(struct mock *m, struct mock_request *req)
+{
+	const struct fuse_batch_forget_in *in = req->arg;
+	const struct fuse_forget_one *one = (const void *)(in + 1);
+
+	for (uint32_t i = 0; i < in->count; i++)
+		m->knob[0] += one[i].nlookup;
+	return MOCK_DONE;
+}
+
+static bool flood_is_over(struct mock *m, uint64_t arg)
+{
+	return __atomic_load_n(&m->knob[0], __ATOMIC_ACQUIRE) >= arg;
+}
+
+TEST_F_TIMEOUT(forget_flood, fair, TEST_BOUND)
+{
+	struct mock_call *call;
+	struct mock_record *record;
+	char name[16];
+	struct stat st;
+
+	self->m->handler[FUSE_LOOKUP] = flood_lookup;
+	self->m->handler[FUSE_FORGET] = flood_forget;
+	self->m->handler[FUSE_BATCH_FORGET] = flood_batch_forget;
+	START(self->m, "");
+	for (unsigned int i = 0; i < FLOOD; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		ASSERT_EQ(0, stat(mock_path(self->m, name), &st));
+	}
+	ASSERT_EQ(0, kill(self->m->daemon, SIGSTOP));
+	self->m->records = 0;
+	for (int i = 0; i < 3; i++)
+		mock_drop_caches();
+	call = mock_call(self->m, mock_call_stat, mock_path(self->m, "victim"));
+	usleep(200000);
+	ASSERT_EQ(0, kill(self->m->daemon, SIGCONT));
+	ASSERT_TRUE(mock_call_done(call));
+	EXPECT_EQ(0, call->error);
+	record = mock_last(self->m, FUSE_LOOKUP);
+	ASSERT_NE(NULL, record);
+	TH_LOG("%td requests before the LOOKUP", record - self->m->record);
+	EXPECT_GE(24, record - self->m->record);
+	EXPECT_TRUE(mock_wait(flood_is_over, self->m, FLOOD));
+	EXPECT_EQ(FLOOD, self->m->knob[0]);
+}
+
 TEST_HARNESS_MAIN

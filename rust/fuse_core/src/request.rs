@@ -31,7 +31,8 @@
 //! Each request is ended once, by whoever an event hands its [`End`] to. The owner of the [`End`]
 //!
 //! 1. stores the result in the request before it drops the lock under which it got the [`End`],
-//! 2. takes the request out of the queue or table, where it still is there,
+//! 2. takes the request out of the queue or table, where it still is there, and its INTERRUPT, if
+//!    [`is_interrupt_queued`](RequestState::is_interrupt_queued), out of the interrupt queue,
 //! 3. wakes the sender or runs the completion of a background request.
 //!
 //! # Contract with the transport
@@ -46,7 +47,8 @@
 //! * All other events need the request lock only. What they ask for (queue an INTERRUPT, take the
 //!   ended request out of its list) is done after the request lock is dropped; a request that ended
 //!   in between is found out by [`take`](RequestState::take) and
-//!   [`take_interrupt`](RequestState::take_interrupt), which refuse it.
+//!   [`take_interrupt`](RequestState::take_interrupt), which refuse it. An INTERRUPT is queued with
+//!   the queue lock held, if the request is not finished: so none is left behind.
 
 use fuse_abi::UNIQUE_STEP;
 

@@ -124,7 +124,7 @@ impl Chan {
 
     fn queue_interrupt(&self, request: &Arc<Request>) {
         let mut queue = self.queue.lock().unwrap();
-        if queue.connected {
+        if queue.connected && !request.event(|state| state.is_finished()) {
             queue.interrupts.push_back(request.clone());
             self.readers.notify_one();
         }
@@ -136,6 +136,12 @@ impl Chan {
             .lock()
             .unwrap()
             .retain(|other| !Arc::ptr_eq(other, request));
+        if request.event(|state| state.is_interrupt_queued()) {
+            let mut queue = self.queue.lock().unwrap();
+            queue
+                .interrupts
+                .retain(|other| !Arc::ptr_eq(other, request));
+        }
         request.wake.notify_all();
     }
 
@@ -281,6 +287,11 @@ impl Chan {
         self.readers.notify_one();
     }
 
+    /// Once all is over, no INTERRUPT is left to be read.
+    fn no_interrupt_left(&self) {
+        assert!(self.queue.lock().unwrap().interrupts.is_empty());
+    }
+
     /// Waits for the request and checks what must hold in every order.
     fn wait(&self, request: &Arc<Request>) -> Done {
         let done = request.wait();
@@ -334,6 +345,7 @@ fn two_readers_a_writer_a_signal_and_an_abort() {
         if done == Done::Killed {
             assert_eq!(received(Message::Request(ID)), 0);
         }
+        chan.no_interrupt_left();
     });
 }
 
@@ -458,5 +470,6 @@ fn resend_against_a_signal_an_answer_and_an_abort() {
         let done = chan.wait(&request);
         assert_eq!(server.join().unwrap(), done == Done::Answered);
         signal.join().unwrap();
+        chan.no_interrupt_left();
     });
 }
