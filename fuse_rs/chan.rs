@@ -53,11 +53,14 @@ use kernel::{
         SpinLock, //
     }, //
 };
-use vfs::wait::{
-    PollTable,
-    WaitQueue,
-    EPOLLIN,
-    EPOLLRDNORM, //
+use vfs::{
+    fasync::FasyncList,
+    wait::{
+        PollTable,
+        WaitQueue,
+        EPOLLIN,
+        EPOLLRDNORM, //
+    }, //
 };
 
 mod background;
@@ -95,6 +98,8 @@ pub(crate) struct Chan {
     /// Readers and pollers of the device.
     #[pin]
     readers: WaitQueue,
+    /// Servers that want a signal instead.
+    fasync: FasyncList,
     /// Senders that wait for INIT.
     #[pin]
     gate: WaitQueue,
@@ -127,6 +132,7 @@ impl Chan {
                 notified: SetOnce::new(),
                 iqueue <- new_spinlock!(Iqueue::new(), "fuse_rs_iqueue"),
                 readers <- WaitQueue::new(c"fuse_rs_readers", static_lock_class!()),
+                fasync: FasyncList::new(),
                 gate <- WaitQueue::new(c"fuse_rs_gate", static_lock_class!()),
                 crowd <- WaitQueue::new(c"fuse_rs_crowd", static_lock_class!()),
                 idle <- WaitQueue::new(c"fuse_rs_idle", static_lock_class!()),
@@ -203,17 +209,36 @@ impl Chan {
     }
 
     /// Sends INIT, which does not wait for itself. Otherwise as
-    /// [`send_background`](Self::send_background).
-    pub(crate) fn send_init(&self, prepared: Prepared) {
+    /// [`send_background`](Self::send_background). [`None`]: there is no server, INIT is ended.
+    pub(crate) fn send_init(&self, prepared: Prepared) -> Option<Arc<Request>> {
         let mut iqueue = self.iqueue.lock();
         if !iqueue.is_connected() {
             drop(iqueue);
-            return refuse(prepared, ENOTCONN);
+            refuse(prepared, ENOTCONN);
+            return None;
         }
         self.enter();
-        iqueue.push(self.connection(), prepared);
+        let request = iqueue.push(self.connection(), prepared);
         drop(iqueue);
         self.wake_reader();
+        Some(request)
+    }
+
+    /// Sends INIT and waits for the answer. A fatal signal ends the connection: without INIT there
+    /// is no use for it. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `ENOTCONN`, `ECONNABORTED`: there is no server any more. What the server answers.
+    pub(crate) fn call_init(&self, prepared: Prepared) -> Result<Reply> {
+        let request = self.send_init(prepared).ok_or(ENOTCONN)?;
+        match request.wait_killable() {
+            Ok(answer) => answer,
+            Err(_) => {
+                self.abort();
+                request.wait()
+            }
+        }
     }
 
     /// Gives `nlookup` lookups of the node back to the server, if there is one. Any context in
@@ -271,6 +296,7 @@ impl Chan {
         self.gate.wake_all();
         self.crowd.wake_all();
         self.readers.wake_all();
+        self.fasync.readable();
 
         // No reader takes a request any more: all are in a table or in what was taken out of the
         // queue.
@@ -332,12 +358,19 @@ impl Chan {
         self.connection.store(dev, Relaxed);
     }
 
-    fn connection(&self) -> u32 {
+    /// See [`set_connection`](Self::set_connection).
+    pub(crate) fn connection(&self) -> u32 {
         self.connection.load(Relaxed)
+    }
+
+    /// Servers that want a signal when there is something to read.
+    pub(crate) fn fasync(&self) -> &FasyncList {
+        &self.fasync
     }
 
     fn wake_reader(&self) {
         self.readers.wake_poll(EPOLLIN | EPOLLRDNORM);
+        self.fasync.readable();
     }
 
     fn wake_readers(&self, count: u32) {

@@ -165,7 +165,7 @@ impl vfs::fs_context::Context<Fuse> for Context {
         fc: &FsContext<Fuse>,
         sb: NewSuperBlock<'_, Fuse>,
     ) -> Result<Root<Fuse>> {
-        let (Some((_, dev)), Some(rootmode)) = (&self.dev, self.rootmode) else {
+        let (Some((file, dev)), Some(rootmode)) = (self.dev.take(), self.rootmode) else {
             return Err(EINVAL);
         };
         if let Some(subtype) = &self.subtype {
@@ -176,15 +176,19 @@ impl vfs::fs_context::Context<Fuse> for Context {
         conn.chan().set_connection(sb.dev());
         conn.chan()
             .set_notified(Arc::new(Notifications::new(sb.link()?), GFP_KERNEL)?);
-        let init = conn::init::prepare(&conn, sb.bdi().into())?;
+        let init = conn::init::prepare(&conn, sb.bdi().into(), dev.is_sync_init())?;
         let entry = control::add(fc.type_info(), &conn, sb.dev())?;
         if let Err(e) = dev.install(conn.chan().clone()) {
             fc.errorfc(c"fd: has a mount already");
             return Err(e);
         }
-        // Nothing fails from here on.
         conn.show(entry);
-        conn.chan().send_init(init);
+        // While INIT is waited for, the server's end is to be noticed.
+        drop(file);
+        if let Err(e) = init.send(&conn) {
+            fc.errorfc(c"fd: the server has not answered INIT as it should");
+            return Err(e);
+        }
         Ok(root)
     }
 

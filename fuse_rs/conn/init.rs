@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! INIT: the first request of a connection. It is sent when the mount is made; the mount does not
-//! wait for the answer, but every other request does.
+//! INIT: the first request of a connection. It is sent when the mount is made. Every other request
+//! waits for the answer, and if the server wants it so (`FUSE_DEV_IOC_SYNC_INIT`) the mount does too.
 
 use crate::{
     conn::Conn,
@@ -53,9 +53,16 @@ struct Init {
     max_pages_limit: u32,
 }
 
-/// Makes INIT, to be sent as soon as the device is known. What the answer means for readahead goes
-/// to `bdi`.
-pub(crate) fn prepare(conn: &Arc<Conn>, bdi: ARef<Bdi>) -> Result<Prepared> {
+/// INIT, ready to be sent as soon as the device is known.
+pub(crate) struct Ready {
+    prepared: Prepared,
+    /// What waits for the answer in the task that sends it; without it the task does not wait.
+    wait: Option<KBox<Init>>,
+}
+
+/// Makes INIT. With `wait` the sender waits for the answer. What that means for readahead goes to
+/// `bdi`.
+pub(crate) fn prepare(conn: &Arc<Conn>, bdi: ARef<Bdi>, wait: bool) -> Result<Ready> {
     let max_pages_limit = sysctl::MAX_PAGES_LIMIT.get();
     // One request may be as large as the readahead window: offer the largest there can be, not the
     // usual 128 KiB.
@@ -68,13 +75,47 @@ pub(crate) fn prepare(conn: &Arc<Conn>, bdi: ARef<Bdi>) -> Result<Prepared> {
             min: 0,
             max: size_of::<InitOut>(),
         });
-    let done = Init {
+    let init = Init {
         conn: conn.clone(),
         bdi,
         offer,
         max_pages_limit,
     };
-    Prepared::new(args, Some(KBox::new(done, GFP_KERNEL)?))
+    let init = KBox::new(init, GFP_KERNEL)?;
+    Ok(if wait {
+        Ready {
+            prepared: Prepared::new(args, None)?,
+            wait: Some(init),
+        }
+    } else {
+        Ready {
+            prepared: Prepared::new(args, Some(init))?,
+            wait: None,
+        }
+    })
+}
+
+impl Ready {
+    /// Sends INIT. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `ENOTCONN`: it has failed, and the connection is ended. Only if the answer was waited for.
+    pub(crate) fn send(self, conn: &Conn) -> Result {
+        let chan = conn.chan();
+        let Some(init) = self.wait else {
+            chan.send_init(self.prepared);
+            return Ok(());
+        };
+        init.complete(chan.call_init(self.prepared));
+        if conn.negotiated.as_ref().is_some() {
+            return Ok(());
+        }
+        chan.abort();
+        chan.wait_aborted();
+        conn.hide();
+        Err(ENOTCONN)
+    }
 }
 
 impl Init {

@@ -6,6 +6,7 @@
 //! [`include/linux/fs.h`](srctree/include/linux/fs.h)
 
 use crate::{
+    fasync::FasyncList,
     splice::{
         PipeDest,
         PipeSource, //
@@ -16,7 +17,10 @@ use core::marker::PhantomData;
 use core::pin::Pin;
 use fuse_bindings as bindings;
 use kernel::{
-    error::to_result,
+    error::{
+        from_result,
+        to_result, //
+    },
     fs::LocalFile,
     iov::{
         IovIterDest,
@@ -24,6 +28,7 @@ use kernel::{
     },
     module::this_module,
     prelude::*,
+    seq_file::SeqFile,
     sync::{
         Arc,
         ArcBorrow, //
@@ -76,6 +81,20 @@ pub trait Operations: Sized + Send + Sync + 'static {
     /// poll(2), select(2) and epoll. Returns the events `EPOLL*` that are true now, and tells
     /// `table` which queue is woken when that changes.
     fn poll<'file>(&'file self, table: &PollTable<'file>) -> u32;
+
+    /// ioctl(2), `arg` as the caller gave it. From a 32-bit caller comes what a 64-bit one would
+    /// give: whatever `arg` points at must look alike for both.
+    ///
+    /// # Errors
+    ///
+    /// As for [`read_iter`](Self::read_iter); `ENOTTY` for a `cmd` that is not known.
+    fn ioctl(&self, file: &LocalFile, cmd: u32, arg: usize) -> Result;
+
+    /// The list that gets a signal when there is something to read, if the file can be in one.
+    fn fasync(&self) -> Option<&FasyncList>;
+
+    /// Adds lines to `/proc/PID/fdinfo/FD`.
+    fn show_fdinfo(&self, seq: &SeqFile);
 
     /// The last file descriptor and the last mapping are gone. Others may still hold what [`data`]
     /// gave them.
@@ -230,6 +249,47 @@ impl<T: Operations> FileOperations<T> {
 
     /// # Safety
     ///
+    /// `file` is an open file of the device.
+    unsafe extern "C" fn ioctl(file: *mut bindings::file, cmd: u32, arg: c_ulong) -> c_long {
+        // SAFETY: The file stays open during the call.
+        let data = unsafe { Self::data(file) };
+        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that
+        // called it.
+        let file = unsafe { LocalFile::from_raw_file(file) };
+        match T::ioctl(data, file, cmd, arg) {
+            Ok(()) => 0,
+            Err(error) => error.to_errno() as c_long,
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `file` is an open file of the device.
+    unsafe extern "C" fn fasync(fd: c_int, file: *mut bindings::file, on: c_int) -> c_int {
+        // SAFETY: The file stays open during the call.
+        let data = unsafe { Self::data(file) };
+        // SAFETY: As above. If fdget_pos() has not locked the position, it was this task that
+        // called it.
+        let file = unsafe { LocalFile::from_raw_file(file) };
+        from_result(|| {
+            let list = T::fasync(data).ok_or(EPERM)?;
+            list.set(fd, file, on != 0)?;
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// `file` is an open file of the device; `seq` is valid and nobody else's.
+    unsafe extern "C" fn show_fdinfo(seq: *mut bindings::seq_file, file: *mut bindings::file) {
+        // SAFETY: The file stays open during the call.
+        let data = unsafe { Self::data(file) };
+        // SAFETY: By the safety requirements.
+        T::show_fdinfo(data, unsafe { SeqFile::from_raw(seq) });
+    }
+
+    /// # Safety
+    ///
     /// `file` is a file of the device that is being released.
     unsafe extern "C" fn release(_inode: *mut bindings::inode, file: *mut bindings::file) -> c_int {
         // SAFETY: open() has set `private_data`.
@@ -250,6 +310,10 @@ impl<T: Operations> FileOperations<T> {
         splice_read: Some(Self::splice_read),
         splice_write: Some(Self::splice_write),
         poll: Some(Self::poll),
+        unlocked_ioctl: Some(Self::ioctl),
+        compat_ioctl: bindings::compat_ptr_ioctl,
+        fasync: Some(Self::fasync),
+        show_fdinfo: Some(Self::show_fdinfo),
         release: Some(Self::release),
         ..pin_init::zeroed()
     };

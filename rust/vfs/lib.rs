@@ -15,6 +15,7 @@ pub mod bdi;
 pub mod cdev;
 pub mod cred;
 pub mod dentry;
+pub mod fasync;
 pub mod file;
 pub mod filemap;
 pub mod folio;
