@@ -387,16 +387,23 @@ TEST_F_TIMEOUT(direct, aio_daemon_dies, TEST_BOUND)
 	close(fd);
 }
 
-static long release_soon(struct mock *m, const void *arg)
+static bool has_forked(struct mock *m, uint64_t arg)
 {
-	usleep(700000);
+	return __atomic_load_n(&m->knob[AT], __ATOMIC_ACQUIRE);
+}
+
+static long release_after_fork(struct mock *m, const void *arg)
+{
+	bool forked = mock_wait(has_forked, m, 0);
+
 	m->handler[FUSE_READ] = NULL;
 	mock_release(m);
-	return 0;
+	return !forked;
 }
 
 /* A fork while the server has the READs: what comes is the parent's (recipe 91). */
 struct fork_arg {
+	struct mock *m;
 	char *buf;
 	pid_t child;
 };
@@ -405,7 +412,8 @@ static void *fork_thread(void *arg)
 {
 	struct fork_arg *fork_arg = arg;
 
-	usleep(300000);
+	while (!fork_arg->m->held)
+		usleep(10000);
 	fork_arg->child = fork();
 	if (!fork_arg->child) {
 		sleep(2);
@@ -414,24 +422,26 @@ static void *fork_thread(void *arg)
 	/* The parent's next store would be the one to copy a page that it shares with the child. */
 	for (size_t i = 0; i < FILE_SIZE; i += MOCK_PAGE)
 		fork_arg->buf[i] = 0x33;
+	__atomic_store_n(&fork_arg->m->knob[AT], 1, __ATOMIC_RELEASE);
 	return NULL;
 }
 
 TEST_F_TIMEOUT(direct, fork_meanwhile, TEST_BOUND)
 {
-	struct fork_arg arg = { .buf = self->buf };
+	struct fork_arg arg = { .m = self->m, .buf = self->buf };
 	struct mock_call *call;
 	pthread_t thread;
 	int fd = OPEN();
 
 	memset(self->buf, 0xee, FILE_SIZE);
 	self->m->handler[FUSE_READ] = hold;
-	call = mock_call(self->m, release_soon, NULL);
+	call = mock_call(self->m, release_after_fork, NULL);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, fork_thread, &arg));
 	EXPECT_EQ(FILE_SIZE, pread(fd, self->buf, FILE_SIZE, 0));
 	EXPECT_EQ(-1, mock_mismatch(self->file, 0, self->buf, FILE_SIZE));
 	pthread_join(thread, NULL);
 	ASSERT_TRUE(mock_call_done(call));
+	EXPECT_EQ(0, call->ret);
 	waitpid(arg.child, NULL, 0);
 	close(fd);
 }
