@@ -35,8 +35,7 @@ use kernel::{
         RBTree,
         RBTreeNodeReservation, //
     },
-    sync::Arc,
-    time::Delta, //
+    sync::Arc, //
 };
 
 /// Background requests that may be under way until INIT says how many, and how many are congestion.
@@ -286,8 +285,8 @@ impl Iqueue {
         pqueue.resend_to(&mut self.pending)
     }
 
-    /// How long the oldest request has waited; 0 if none waits.
-    pub(crate) fn age(&self) -> Delta {
+    /// How long the oldest request has waited, in ticks; 0 if none waits.
+    pub(crate) fn age(&self) -> u64 {
         req::age(&self.pending).max(req::age(&self.background))
     }
 

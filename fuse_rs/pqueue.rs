@@ -16,8 +16,7 @@ use kernel::{
         new_spinlock,
         Arc,
         SpinLock, //
-    },
-    time::Delta, //
+    }, //
 };
 
 /// The table of one open device. Its lock comes after that of the [`Iqueue`](crate::iqueue::Iqueue)
@@ -57,8 +56,8 @@ impl Pqueue {
         drop(node);
     }
 
-    /// How long the oldest request has waited; 0 if none waits.
-    pub(crate) fn age(&self) -> Delta {
+    /// How long the oldest request has waited, in ticks; 0 if none waits.
+    pub(crate) fn age(&self) -> u64 {
         req::age(&self.table.lock())
     }
 

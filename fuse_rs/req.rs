@@ -50,16 +50,12 @@ use kernel::{
         Arc,
         SpinLock,
         UniqueArc, //
-    },
-    time::{
-        Delta,
-        Instant,
-        Monotonic, //
     }, //
 };
 use vfs::{
     folio::FolioRange,
     mm,
+    time,
     wait::WaitQueue, //
 };
 use zerocopy::{
@@ -76,12 +72,11 @@ pub(crate) fn key(unique: u64) -> u64 {
     unique & !UNIQUE_RESEND
 }
 
-/// How long the first request of a queue has waited; 0 if there is none.
-pub(crate) fn age(queue: &Queue) -> Delta {
-    queue
-        .values()
-        .next()
-        .map_or(Delta::ZERO, |request| request.queued.elapsed())
+/// How long the first request of a queue has waited, in ticks; 0 if there is none.
+pub(crate) fn age(queue: &Queue) -> u64 {
+    queue.values().next().map_or(0, |request| {
+        time::jiffies64().saturating_sub(request.queued)
+    })
 }
 
 /// A request in a [`Queue`], or between two.
@@ -220,7 +215,6 @@ impl Args {
     /// Adds a name, and the NUL that ends it. Sleeps.
     pub(crate) fn name(mut self, name: &[u8]) -> Result<Self, AllocError> {
         let gfp = self.gfp();
-        self.bytes.reserve(name.len().saturating_add(1), gfp)?;
         self.bytes.extend_from_slice(name, gfp)?;
         self.bytes.push(0, gfp)?;
         Ok(self)
@@ -309,8 +303,8 @@ pub(crate) struct Request {
     force: bool,
     /// Counts against `max_background`.
     background: bool,
-    /// When it was queued, in the background or for the server.
-    queued: Instant<Monotonic>,
+    /// The tick at which it was queued, in the background or for the server.
+    queued: u64,
     /// The ID; 0 until it is queued for the server.
     unique: Atomic<u64>,
     #[pin]
@@ -365,7 +359,7 @@ impl Request {
                 folios,
                 force,
                 background: false,
-                queued: Instant::now(),
+                queued: 0,
                 unique: Atomic::new(0),
                 inner <- new_spinlock!(inner, "fuse_rs_request"),
                 wait <- WaitQueue::new(c"fuse_rs_request_wait", static_lock_class!()),
@@ -539,7 +533,7 @@ impl Prepared {
 
     /// The request, to be shared, and the memory to queue it with, which is done now.
     pub(crate) fn into_parts(mut self) -> (Arc<Request>, QueueSlot) {
-        *self.request.as_mut().project().queued = Instant::now();
+        *self.request.as_mut().project().queued = time::jiffies64();
         (self.request.into(), self.slot)
     }
 }

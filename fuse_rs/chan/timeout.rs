@@ -17,7 +17,7 @@ use kernel::{
         },
         Arc, //
     },
-    time::Delta, //
+    time::msecs_to_jiffies, //
 };
 use vfs::{
     ratelimit,
@@ -74,7 +74,8 @@ impl Work for Watch {
             return None;
         }
         let timeout = self.timeout.load(Relaxed);
-        if !self.chan.has_waited_for(Delta::from_secs(timeout.into())) {
+        let ticks = msecs_to_jiffies(timeout.saturating_mul(1000));
+        if !self.chan.has_waited_for(ticks as u64) {
             return Some(INTERVAL);
         }
         if ratelimit::may_print() {
@@ -86,13 +87,13 @@ impl Work for Watch {
 }
 
 impl Chan {
-    /// Whether a request has waited for so long, or longer. Sleeps.
-    fn has_waited_for(&self, timeout: Delta) -> bool {
-        if self.iqueue.lock().age() >= timeout {
+    /// Whether a request has waited for so many ticks, or more. Sleeps.
+    fn has_waited_for(&self, ticks: u64) -> bool {
+        if self.iqueue.lock().age() >= ticks {
             return true;
         }
         let pqueues = self.pqueues.lock();
-        let late = pqueues.iter().any(|pqueue| pqueue.age() >= timeout);
+        let late = pqueues.iter().any(|pqueue| pqueue.age() >= ticks);
         late
     }
 }
