@@ -300,6 +300,15 @@ pub(crate) fn outdate(inode: &INode) {
     info.attr.invalid = !0;
 }
 
+/// Data were stored that end at `end`: so does the file, if it was shorter. Does not sleep.
+pub(crate) fn grow(inode: &INode, end: i64) {
+    let mut info = inode.info().lock();
+    info.attr.version = conn(inode).next_attr_version();
+    if end > inode.size() {
+        inode.set_size(end);
+    }
+}
+
 /// Whether those of [`fields`] in `wanted` are to be asked for. Does not sleep.
 pub(crate) fn is_over(inode: &INode, wanted: u32) -> bool {
     !inode.info().lock().attr.holds(wanted)

@@ -208,9 +208,10 @@ impl Chan {
         }
     }
 
-    /// Sends INIT, which does not wait for itself. Otherwise as
-    /// [`send_background`](Self::send_background). [`None`]: there is no server, INIT is ended.
-    pub(crate) fn send_init(&self, prepared: Prepared) -> Option<Arc<Request>> {
+    /// Sends INIT, which does not wait for itself, or a NOTIFY_REPLY. Otherwise as
+    /// [`send_background`](Self::send_background), but counts against no limit. [`None`]: there is
+    /// no server, the request is ended.
+    pub(crate) fn send_now(&self, prepared: Prepared) -> Option<Arc<Request>> {
         let mut iqueue = self.iqueue.lock();
         if !iqueue.is_connected() {
             drop(iqueue);
@@ -231,7 +232,7 @@ impl Chan {
     ///
     /// `ENOTCONN`, `ECONNABORTED`: there is no server any more. What the server answers.
     pub(crate) fn call_init(&self, prepared: Prepared) -> Result<Reply> {
-        let request = self.send_init(prepared).ok_or(ENOTCONN)?;
+        let request = self.send_now(prepared).ok_or(ENOTCONN)?;
         match request.wait_killable() {
             Ok(answer) => answer,
             Err(_) => {

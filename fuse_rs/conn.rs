@@ -7,6 +7,7 @@ pub(crate) mod init;
 
 use crate::{
     chan::{Chan, Watchdog},
+    poll::Polls,
     req::Creds,
 };
 use fuse_abi::InitFlags;
@@ -79,6 +80,8 @@ pub(crate) struct Known {
     pub(crate) attr_version: u64,
     /// How many inodes went that can be found again.
     pub(crate) evictions: u64,
+    /// How often all names were said not to hold any more.
+    pub(crate) epoch: usize,
 }
 
 /// A connection to a server. The superblock holds it, and the completion of INIT.
@@ -94,6 +97,7 @@ pub(crate) struct Conn {
     attr_version: Atomic<u64>,
     lock_owners: LockOwners,
     evictions: Atomic<u64>,
+    epoch: Atomic<usize>,
     /// ENOSYS to OPEN: files need no OPEN.
     pub(crate) no_open: Sticky,
     /// ENOSYS to OPENDIR: directories need no OPENDIR.
@@ -104,6 +108,10 @@ pub(crate) struct Conn {
     pub(crate) no_statx: Sticky,
     /// ENOSYS to FLUSH: there is nothing to do at close.
     pub(crate) no_flush: Sticky,
+    /// ENOSYS to POLL: files can always be read and written.
+    pub(crate) no_poll: Sticky,
+    /// Open files that were polled.
+    pub(crate) polls: Polls,
     /// ENOSYS to FSYNC: what is written is durable, or the server does not care.
     pub(crate) no_fsync: Sticky,
     /// ENOSYS to FSYNCDIR: as for FSYNC.
@@ -133,11 +141,14 @@ impl Conn {
                 attr_version: Atomic::new(0),
                 lock_owners: LockOwners::new(random::words()),
                 evictions: Atomic::new(0),
+                epoch: Atomic::new(1),
                 no_open: Sticky::new(),
                 no_opendir: Sticky::new(),
                 no_access: Sticky::new(),
                 no_statx: Sticky::new(),
                 no_flush: Sticky::new(),
+                no_poll: Sticky::new(),
+                polls: Polls::new()?,
                 no_fsync: Sticky::new(),
                 no_fsyncdir: Sticky::new(),
                 no_lseek: Sticky::new(),
@@ -294,7 +305,18 @@ impl Conn {
         Known {
             attr_version: self.attr_version.load(Relaxed),
             evictions: self.evictions.load(Relaxed),
+            epoch: self.epoch(),
         }
+    }
+
+    /// Names that are known from an earlier epoch do not hold any more. Not 0.
+    pub(crate) fn epoch(&self) -> usize {
+        self.epoch.load(Relaxed)
+    }
+
+    /// No name that is known holds any more.
+    pub(crate) fn next_epoch(&self) {
+        self.epoch.fetch_add(1usize, Relaxed);
     }
 
     /// A version newer than all before.

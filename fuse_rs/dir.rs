@@ -219,18 +219,22 @@ impl inode_ops::Directory for Node {
     ) -> Result<Spliced<'a, Fuse>> {
         inode::check_good(dir)?;
         let slot = ForgetSlot::new()?;
-        let (inode, deadline) = match inode::with_dirops(dir, || lookup(dir, dentry.name())) {
+        let (inode, deadline, epoch) = match inode::with_dirops(dir, || lookup(dir, dentry.name()))
+        {
             Ok(entry) => (
                 entry_inode(dir.super_block(), &entry, slot)?,
                 entry_deadline(&entry.entry),
+                entry.known.epoch,
             ),
-            Err(err) if err == ENOENT => (None, 0),
+            Err(err) if err == ENOENT => (None, 0, 0),
             Err(err) => return Err(err),
         };
         // Others can find the dentry as soon as it is spliced in.
         dentry.set_time(deadline);
+        dentry.set_epoch(epoch);
         let spliced = dentry.splice_alias(inode)?;
         spliced.dentry().set_time(deadline);
+        spliced.dentry().set_epoch(epoch);
         Ok(spliced)
     }
 }
@@ -246,6 +250,11 @@ impl inode_ops::Symlink for Node {
     }
 }
 
+/// Whether the server has said since that no name holds any more.
+fn is_past(dentry: &DEntry) -> bool {
+    dentry.epoch() != dentry.super_block().info().epoch()
+}
+
 /// The operations of dentries, whose time is the tick until which they hold.
 struct Dentries;
 
@@ -254,7 +263,7 @@ impl dentry::Operations for Dentries {
 
     fn revalidate(dir: &INode, name: &[u8], dentry: &DEntry, flags: LookupFlags) -> Result<bool> {
         let inode = dentry.inode();
-        if inode.is_some_and(inode::is_bad) {
+        if inode.is_some_and(inode::is_bad) || is_past(dentry) {
             return Ok(false);
         }
         if !time::is_over(dentry.time()) && !flags.no_cache() {
@@ -288,6 +297,7 @@ impl dentry::Operations for Dentries {
 
     fn revalidate_rcu(dentry: &DEntry, flags: LookupFlags) -> bool {
         !dentry.inode().is_some_and(inode::is_bad)
+            && !is_past(dentry)
             && !time::is_over(dentry.time())
             && !flags.no_cache()
     }

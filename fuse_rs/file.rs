@@ -19,6 +19,10 @@ use crate::{
         nodeid,
         INode, //
     },
+    poll::{
+        self,
+        Polled, //
+    },
     req::{
         Args,
         Completion,
@@ -55,7 +59,8 @@ use kernel::{
             Atomic, //
         },
         Arc,
-        ArcBorrow, //
+        ArcBorrow,
+        SetOnce, //
     }, //
 };
 use vfs::{
@@ -77,7 +82,8 @@ use vfs::{
         Lock,
         LockOwner,
         Taken, //
-    }, //
+    },
+    wait::PollTable, //
 };
 
 pub(crate) type File = vfs::file::File<Fuse>;
@@ -102,6 +108,8 @@ pub(crate) struct OpenFile {
     flock_owner: Atomic<u64>,
     /// None if the server does not keep state for open files.
     release: Option<Prepared>,
+    /// Since it was polled first.
+    pub(crate) polled: SetOnce<Arc<Polled>>,
     inode: ARef<INode>,
 }
 
@@ -206,6 +214,7 @@ pub(crate) fn open(inode: &INode, file: &File, is_dir: bool) -> Result<Arc<OpenF
         flock_owner: Atomic::new(0),
         open_flags: out.map_or(OpenFlags::KEEP_CACHE, |out| out.open_flags),
         release: out.map(|_| release),
+        polled: SetOnce::new(),
         inode: inode.into(),
     };
     apply_open_flags(file, open.open_flags, is_dir);
@@ -317,8 +326,13 @@ impl file::Operations for Regular {
         Ok(open)
     }
 
-    fn release(open: Arc<OpenFile>, _inode: &INode, file: &File) {
+    fn release(open: Arc<OpenFile>, inode: &INode, file: &File) {
+        conn(inode).polls.remove(&open.polled);
         open.release(file);
+    }
+
+    fn poll<'file>(file: &'file File, table: &PollTable<'file>) -> u32 {
+        poll::poll(file, table)
     }
 
     fn flush(file: &File, owner: LockOwner) -> Result {

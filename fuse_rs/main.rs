@@ -24,6 +24,7 @@ mod iqueue;
 mod names;
 mod notify;
 mod params;
+mod poll;
 mod pqueue;
 mod readdir;
 mod req;

@@ -5,6 +5,8 @@
 //! The server's memory is read before anything is locked: a page fault in it may wait for the
 //! server, and the superblock is kept from going only while a notification is carried out.
 
+mod data;
+
 use crate::{
     attr,
     chan::Notified,
@@ -22,7 +24,9 @@ use fuse_abi::{
     NotifyDeleteOut,
     NotifyInvalEntryOut,
     NotifyInvalInodeOut,
-    NotifyPruneOut, //
+    NotifyPollWakeupOut,
+    NotifyPruneOut,
+    NotifyStoreOut, //
 };
 use kernel::{
     iov::IovIterSource,
@@ -179,7 +183,23 @@ impl Notified for Notifications {
                 let count = arg.nodeids(len).map_err(|_| EINVAL)?;
                 self.prune(count, from)
             }
-            _ => Err(EINVAL),
+            NotifyCode::Store => {
+                let arg: NotifyStoreOut = fixed(len, from)?;
+                let len = arg.data_len(len).map_err(|_| EINVAL)?;
+                self.store(&arg, len, from)
+            }
+            NotifyCode::Retrieve => self.retrieve(&only(len, from)?),
+            NotifyCode::IncEpoch => {
+                Self::conn(&*self.mount()?).next_epoch();
+                Ok(())
+            }
+            NotifyCode::Poll => {
+                let arg: NotifyPollWakeupOut = only(len, from)?;
+                Self::conn(&*self.mount()?).polls.wake(arg.kh);
+                Ok(())
+            }
+            // The transport's own.
+            NotifyCode::Resend => Err(EINVAL),
         }
     }
 }

@@ -170,6 +170,7 @@ pub(crate) struct Args {
     folios: KVec<FolioRange>,
     sink: Sink,
     force: bool,
+    answers: Option<u64>,
 }
 
 impl Args {
@@ -183,6 +184,16 @@ impl Args {
             folios: KVec::new(),
             sink: Sink::default(),
             force: false,
+            answers: None,
+        }
+    }
+
+    /// What the server asked for by a notification, under the ID that it chose. It does not answer
+    /// in its turn.
+    pub(crate) fn notify_reply(nodeid: u64, unique: u64) -> Self {
+        Self {
+            answers: Some(unique),
+            ..Self::new(Opcode::NotifyReply, nodeid, Creds::NONE)
         }
     }
 
@@ -307,6 +318,8 @@ pub(crate) struct Request {
     queued: u64,
     /// The ID; 0 until it is queued for the server.
     unique: Atomic<u64>,
+    /// The ID that the server gets instead, as it chose it.
+    answers: Option<u64>,
     #[pin]
     inner: SpinLock<Inner>,
     /// Woken when the result is there.
@@ -341,10 +354,17 @@ impl Request {
             folios,
             sink,
             force,
+            answers,
         } = args;
-        let state = RequestState::new();
+        let mut state = RequestState::new();
+        if force {
+            state = state.force();
+        }
+        if answers.is_some() {
+            state = state.no_reply();
+        }
         let inner = Inner {
-            state: if force { state.force() } else { state },
+            state,
             sink,
             done,
             result: None,
@@ -361,6 +381,7 @@ impl Request {
                 background: false,
                 queued: 0,
                 unique: Atomic::new(0),
+                answers,
                 inner <- new_spinlock!(inner, "fuse_rs_request"),
                 wait <- WaitQueue::new(c"fuse_rs_request_wait", static_lock_class!()),
             }),
@@ -423,7 +444,7 @@ impl Request {
         let Creds { uid, gid, pid } = self.creds;
         InHeader::new(
             self.opcode,
-            self.unique(),
+            self.answers.unwrap_or_else(|| self.unique()),
             self.nodeid,
             // The longest requests are WRITEs, as long as `max_write` allows.
             self.len() as u32,

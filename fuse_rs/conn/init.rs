@@ -104,7 +104,7 @@ impl Ready {
     pub(crate) fn send(self, conn: &Conn) -> Result {
         let chan = conn.chan();
         let Some(init) = self.wait else {
-            chan.send_init(self.prepared);
+            chan.send_now(self.prepared);
             return Ok(());
         };
         init.complete(chan.call_init(self.prepared));

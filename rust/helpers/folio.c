@@ -28,3 +28,8 @@ int fuse_rs_helper_folio_lock_killable(struct folio *folio)
 {
 	return folio_lock_killable(folio);
 }
+
+bool fuse_rs_helper_folio_test_uptodate(const struct folio *folio)
+{
+	return folio_test_uptodate(folio);
+}

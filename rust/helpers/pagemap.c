@@ -15,3 +15,19 @@ unsigned int fuse_rs_helper_max_pagecache_order(void)
 {
 	return MAX_PAGECACHE_ORDER;
 }
+
+fgf_t fuse_rs_helper_fgf_set_order(size_t size)
+{
+	return fgf_set_order(size);
+}
+
+gfp_t fuse_rs_helper_mapping_gfp_mask(const struct address_space *mapping)
+{
+	return mapping_gfp_mask(mapping);
+}
+
+struct folio *fuse_rs_helper___filemap_get_folio(struct address_space *mapping, pgoff_t index,
+						 fgf_t flags, gfp_t gfp)
+{
+	return __filemap_get_folio(mapping, index, flags, gfp);
+}

@@ -88,6 +88,18 @@ impl<T: FileSystem> DEntry<T> {
         unsafe { addr_of!((*self.as_ptr()).d_time).read_volatile() as u64 }
     }
 
+    /// Another number of the filesystem's own (`d_fsdata`), 0 until it is set.
+    pub fn epoch(&self) -> usize {
+        // SAFETY: The field is only ever read and written whole.
+        unsafe { addr_of!((*self.as_ptr()).d_fsdata).read_volatile() as usize }
+    }
+
+    /// Sets what [`epoch`](Self::epoch) returns.
+    pub fn set_epoch(&self, epoch: usize) {
+        // SAFETY: The field is the filesystem's, and only ever read and written whole.
+        unsafe { addr_of_mut!((*self.as_ptr()).d_fsdata).write_volatile(epoch as *mut _) };
+    }
+
     /// Sets what [`time`](Self::time) returns.
     pub fn set_time(&self, time: u64) {
         // SAFETY: The field is only ever read and written whole.
@@ -141,6 +153,11 @@ impl<'a, T: FileSystem> Lookup<'a, T> {
     /// whatever was in its memory.
     pub fn set_time(&self, time: u64) {
         self.0.set_time(time);
+    }
+
+    /// As [`set_time`](Self::set_time), for the other number.
+    pub fn set_epoch(&self, epoch: usize) {
+        self.0.set_epoch(epoch);
     }
 
     /// Ends the look-up: `inode` is what the name stands for, none makes a negative dentry

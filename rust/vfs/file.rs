@@ -9,6 +9,7 @@ use crate::{
     inode::INode,
     kiocb::{Kiocb, Transferred},
     lock::{Command, Lock, LockOwner, Taken},
+    wait::PollTable,
     FileSystem, //
 };
 use core::{marker::PhantomData, ops::Deref};
@@ -246,6 +247,12 @@ pub trait Operations {
         Ok(())
     }
 
+    /// poll(2), select(2) and epoll: the events `EPOLL*` that are true now; tells `table` which
+    /// queue is woken when that changes. May sleep.
+    fn poll<'file>(_file: &'file File<Self::FileSystem>, _table: &PollTable<'file>) -> u32 {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
     /// Lists the directory. May sleep; the directory is locked, shared.
     fn iterate_shared(_file: &File<Self::FileSystem>, _ctx: &mut DirContext<'_>) -> Result {
         build_error!(VTABLE_DEFAULT_ERROR)
@@ -286,6 +293,7 @@ impl<O: Operations> Table<O> {
         } else {
             None
         },
+        poll: if O::HAS_POLL { Some(Self::poll) } else { None },
         read_iter: if O::HAS_READ_ITER {
             Some(Self::read_iter)
         } else {
@@ -423,6 +431,22 @@ impl<O: Operations> Table<O> {
             O::fsync(file, datasync != 0)?;
             Ok(0)
         })
+    }
+
+    /// # Safety
+    ///
+    /// `file` must be an open file of the filesystem; `table` null or valid.
+    unsafe extern "C" fn poll(
+        file: *mut bindings::file,
+        table: *mut bindings::poll_table,
+    ) -> bindings::__poll_t {
+        // SAFETY: By the function's contract.
+        let this = unsafe { File::from_raw(file) };
+        // SAFETY: The table is valid by the function's contract. `O::poll` does not know `'file`:
+        // what it has for so long it has from `this`, by shared references, and what is behind a
+        // file stays until it is released; or it is static.
+        let table = unsafe { PollTable::from_raw(this, table) };
+        O::poll(this, &table)
     }
 
     /// # Safety

@@ -6,14 +6,27 @@
 
 use crate::{
     address_space::AddressSpace,
-    folio::Folio,
+    folio::{
+        Folio,
+        FolioRange, //
+    },
     FileSystem, //
 };
-use core::ptr::NonNull;
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
 use fuse_bindings as bindings;
 use kernel::{
-    error::to_result,
-    page::PAGE_SHIFT,
+    error::{
+        from_err_ptr,
+        to_result, //
+    },
+    iov::IovIterSource,
+    page::{
+        PAGE_SHIFT,
+        PAGE_SIZE, //
+    },
     prelude::*,
     sync::aref::ARef, //
 };
@@ -99,7 +112,157 @@ impl<T: FileSystem> AddressSpace<T> {
     }
 }
 
+impl<T: FileSystem> AddressSpace<T> {
+    /// Finds the folio that has the byte `pos` of the file, or makes one, and locks it. A new one
+    /// has only bytes of the `len` from `pos` on, unless these are no whole page. Sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`. `EINTR`: a fatal signal came first.
+    pub fn lock_folio_killable(&self, pos: u64, len: usize) -> Result<LockedFolio<'_, T>> {
+        let index = (pos >> PAGE_SHIFT) as usize;
+        let pages = if pos % PAGE_SIZE as u64 == 0 {
+            (len >> PAGE_SHIFT).max(1)
+        } else {
+            1
+        };
+        // Without a lock, as that would be taken whatever signals come.
+        //
+        // SAFETY: A calculation.
+        let flags = unsafe { bindings::fgf_set_order(pages << PAGE_SHIFT) }
+            | bindings::FGP_ACCESSED
+            | bindings::FGP_CREAT
+            | bindings::FGP_FOR_MMAP;
+        // SAFETY: The mapping is valid.
+        let gfp = unsafe { bindings::mapping_gfp_mask(self.as_ptr()) };
+        loop {
+            // SAFETY: The mapping is valid.
+            let folio = from_err_ptr(unsafe {
+                bindings::__filemap_get_folio(self.as_ptr(), index, flags, gfp)
+            })?;
+            let folio = NonNull::new(folio).ok_or(ENOMEM)?;
+            // SAFETY: The reference is ours.
+            let folio: ARef<Folio> = unsafe { ARef::from_raw(folio.cast()) };
+            // SAFETY: The folio is referenced.
+            to_result(unsafe { bindings::folio_lock_killable(folio.as_ptr()) })?;
+            // INVARIANT: Just locked; used as in the mapping only if it is.
+            let locked = LockedFolio {
+                folio,
+                _mapping: PhantomData,
+            };
+            // SAFETY: The folio is locked.
+            if unsafe { bindings::folio_mapping(locked.folio.as_ptr()) } == self.as_ptr() {
+                return Ok(locked);
+            }
+        }
+    }
+
+    /// The bytes of the file from `pos` on, `len` at most, as far as they are cached and valid and
+    /// are in `pages` pages at most. Does not sleep, except for memory.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`.
+    pub fn cached_ranges(&self, pos: u64, len: usize, pages: usize) -> Result<KVec<FolioRange>> {
+        let mut ranges = KVec::new();
+        // Where the page of `pos` starts, the pages end.
+        let limit = (pos & !(PAGE_SIZE as u64 - 1)).saturating_add((pages as u64) << PAGE_SHIFT);
+        let end = pos.saturating_add(len as u64).min(limit);
+        let mut pos = pos;
+        while pos < end {
+            let index = (pos >> PAGE_SHIFT) as usize;
+            // SAFETY: The mapping is valid.
+            let folio = unsafe { bindings::__filemap_get_folio(self.as_ptr(), index, 0, 0) };
+            let Some(folio) = from_err_ptr(folio).ok().and_then(NonNull::new) else {
+                break;
+            };
+            // SAFETY: The reference is ours.
+            let folio: ARef<Folio> = unsafe { ARef::from_raw(folio.cast()) };
+            if !folio.is_uptodate() {
+                break;
+            }
+            // The reference keeps the folio from being split, and thus its place.
+            let offset = pos.saturating_sub(folio.pos() as u64) as usize;
+            let len = folio.size().saturating_sub(offset);
+            let len = len.min(end.saturating_sub(pos) as usize);
+            let Some(range) = FolioRange::new(folio, offset, len) else {
+                break;
+            };
+            ranges.push(range, GFP_KERNEL)?;
+            pos = pos.saturating_add(len as u64);
+        }
+        Ok(ranges)
+    }
+}
+
+/// A locked folio of a page cache, which thereby stays in it.
+///
+/// # Invariants
+///
+/// `folio` is locked.
+pub struct LockedFolio<'a, T: FileSystem> {
+    folio: ARef<Folio>,
+    _mapping: PhantomData<&'a AddressSpace<T>>,
+}
+
+impl<T: FileSystem> LockedFolio<'_, T> {
+    /// The place in the file, in bytes.
+    pub fn pos(&self) -> u64 {
+        self.folio.pos() as u64
+    }
+
+    /// The size in bytes.
+    pub fn size(&self) -> usize {
+        self.folio.size()
+    }
+
+    /// Whether all bytes are valid.
+    pub fn is_uptodate(&self) -> bool {
+        self.folio.is_uptodate()
+    }
+
+    /// Copies up to `len` bytes of user memory to `offset`, as far as it is present; never sleeps
+    /// for it. Returns the bytes copied, by which `from` moved on.
+    pub fn copy_from_iter_nofault(
+        &mut self,
+        offset: usize,
+        len: usize,
+        from: &mut IovIterSource<'_>,
+    ) -> usize {
+        self.folio.copy_from_iter_nofault(offset, len, from)
+    }
+
+    /// Fills a folio that is not valid: by `len` bytes of user memory, then zeros. Does nothing
+    /// unless all that memory is present; never sleeps for it. Returns whether it did.
+    pub fn fill_from_iter_nofault(&mut self, len: usize, from: &mut IovIterSource<'_>) -> bool {
+        let copied = self.folio.copy_from_iter_nofault(0, len, from);
+        if copied < len {
+            // SAFETY: By so much it has just moved on.
+            unsafe { from.revert(copied) };
+            return false;
+        }
+        self.folio
+            .zero_range(len, self.folio.size().saturating_sub(len));
+        // SAFETY: The folio is locked, and all its bytes were written.
+        unsafe { bindings::iomap_folio_mark_uptodate(self.folio.as_ptr()) };
+        true
+    }
+}
+
+impl<T: FileSystem> Drop for LockedFolio<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::folio_unlock(self.folio.as_ptr()) };
+    }
+}
+
 impl Folio {
+    /// Whether all bytes are valid.
+    fn is_uptodate(&self) -> bool {
+        // SAFETY: The folio is referenced.
+        unsafe { bindings::folio_test_uptodate(self.as_ptr()) }
+    }
+
     /// Waits until the folio is neither locked nor under writeback. Sleeps.
     ///
     /// # Errors

@@ -11,7 +11,10 @@ use fuse_bindings as bindings;
 use kernel::{
     fs::LocalFile,
     prelude::*,
-    sync::LockClassKey,
+    sync::{
+        ArcBorrow,
+        LockClassKey, //
+    },
     task::{
         might_sleep,
         TASK_INTERRUPTIBLE,
@@ -164,6 +167,13 @@ impl WaitQueue {
         result
     }
 
+    /// Whether there is a waiter or poller. One that comes meanwhile may be missed, unless it came
+    /// before by what this task did.
+    pub fn has_waiters(&self) -> bool {
+        // SAFETY: By the type invariants the queue is initialised.
+        unsafe { bindings::waitqueue_active(self.head.get()) }
+    }
+
     /// Wakes all waiters and pollers. Any context.
     pub fn wake_all(&self) {
         // SAFETY: By the type invariants the queue is initialised.
@@ -223,4 +233,35 @@ impl<'file> PollTable<'file> {
         // and poll hold the file.
         unsafe { bindings::poll_wait(self.file, queue.head.get(), self.table) };
     }
+
+    /// As [`wait`](Self::wait), for the queue that `queue` finds in an object, if there is one.
+    pub fn wait_at<T>(
+        &self,
+        object: ArcBorrow<'file, T>,
+        queue: impl for<'a> FnOnce(&'a T) -> Option<&'a WaitQueue>,
+    ) {
+        let object: *const T = &*object;
+        // SAFETY: An `ArcBorrow<'file, _>` is valid for `'file`.
+        if let Some(queue) = queue(unsafe { &*object }) {
+            self.wait(queue);
+        }
+    }
+
+    /// The events `EPOLL*` that the poller is interested in.
+    pub fn requested_events(&self) -> u32 {
+        // SAFETY: By the type invariants.
+        unsafe { bindings::poll_requested_events(self.table) }
+    }
+}
+
+/// The `POLL*` of programs for `EPOLL*`.
+pub fn mangle_poll(events: u32) -> u16 {
+    // SAFETY: A calculation.
+    unsafe { bindings::mangle_poll(events) }
+}
+
+/// The `EPOLL*` for `POLL*` of programs.
+pub fn demangle_poll(events: u16) -> u32 {
+    // SAFETY: A calculation.
+    unsafe { bindings::demangle_poll(events) }
 }

@@ -544,6 +544,36 @@ TEST_F_TIMEOUT(notified, prune_many, TEST_BOUND)
 	EXPECT_TRUE(mock_wait(forgotten, self->m, ids[files - 1]));
 }
 
+/* All names at once: those that are known, and those that were on their way. */
+TEST_F_TIMEOUT(notified, epoch, TEST_BOUND)
+{
+	struct mock_call *call;
+	uint32_t lookups;
+
+	START_NOTIFIED(self->m, "");
+	stat_costs(self->m, "file", FUSE_LOOKUP);
+	stat_costs(self->m, "dir/inner", FUSE_LOOKUP);
+	EXPECT_EQ(0, stat_costs(self->m, "dir/inner", FUSE_LOOKUP));
+	EXPECT_EQ(0, notify(FUSE_NOTIFY_INC_EPOCH, NULL, 0));
+	EXPECT_EQ(1, stat_costs(self->m, "file", FUSE_LOOKUP));
+	EXPECT_EQ(2, stat_costs(self->m, "dir/inner", FUSE_LOOKUP));
+	EXPECT_EQ(0, stat_costs(self->m, "file", FUSE_LOOKUP));
+	EXPECT_EQ(0, stat_costs(self->m, "dir/inner", FUSE_LOOKUP));
+
+	EXPECT_EQ(0, inval_entry(FUSE_ROOT_ID, "file", 0));
+	self->m->handler[FUSE_LOOKUP] = hold;
+	call = mock_call(self->m, mock_call_stat, mock_path(self->m, "file"));
+	ASSERT_TRUE(mock_wait_held(self->m, 1));
+	EXPECT_EQ(0, notify(FUSE_NOTIFY_INC_EPOCH, NULL, 0));
+	self->m->handler[FUSE_LOOKUP] = NULL;
+	lookups = mock_count(self->m, FUSE_LOOKUP);
+	mock_release(self->m);
+	ASSERT_TRUE(mock_call_done(call));
+	EXPECT_EQ(0, call->error);
+	EXPECT_EQ(lookups, mock_count(self->m, FUSE_LOOKUP));
+	EXPECT_EQ(1, stat_costs(self->m, "file", FUSE_LOOKUP));
+}
+
 static int hold_victim(struct mock *m, struct mock_request *req)
 {
 	return strcmp(req->arg, "victim") ? MOCK_DEFAULT : MOCK_HOLD;
