@@ -88,7 +88,7 @@ fn ask(
         ..GetxattrIn::default()
     })?;
     if let Some(name) = name {
-        args = args.name(name.to_bytes())?;
+        args = args.arg(name.to_bytes_with_nul())?;
     }
     let sink = if room > 0 {
         Sink::buffer(room)?

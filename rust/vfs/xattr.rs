@@ -78,7 +78,7 @@ struct Table<O: Operations>(PhantomData<O>);
 impl<O: Operations> Table<O> {
     const HANDLER: &'static bindings::xattr_handler = &bindings::xattr_handler {
         // Of every name.
-        prefix: c"".as_ptr().cast(),
+        prefix: b"\0".as_ptr(),
         get: Some(Self::get),
         ..pin_init::zeroed()
     };
