@@ -187,6 +187,7 @@ impl vfs::fs_context::Context<Fuse> for Context {
         drop(file);
         if let Err(e) = init.send(&conn) {
             fc.errorfc(c"fd: the server has not answered INIT as it should");
+            conn.hide();
             return Err(e);
         }
         Ok(root)
