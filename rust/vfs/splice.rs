@@ -312,7 +312,7 @@ impl Taken<'_> {
         self.bufs.reserve(count as usize, GFP_KERNEL)?;
         self.segments.reserve(count as usize, GFP_KERNEL)?;
         let mut rest = len;
-        for _ in 0..count {
+        while rest > 0 {
             rest = rest.saturating_sub(self.take_first(rest)?);
         }
         Ok(())
