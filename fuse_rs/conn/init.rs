@@ -24,6 +24,8 @@ const OFFER: InitFlags = InitFlags::ASYNC_READ
     .union(InitFlags::SPLICE_WRITE)
     .union(InitFlags::SPLICE_MOVE)
     .union(InitFlags::SPLICE_READ)
+    // Nothing is created that a umask could apply to; fuse-overlayfs does not do without it.
+    .union(InitFlags::DONT_MASK)
     .union(InitFlags::AUTO_INVAL_DATA)
     .union(InitFlags::ASYNC_DIO)
     .union(InitFlags::POSIX_LOCKS)
