@@ -8,7 +8,7 @@ use crate::{
     privileges::Caller,
 };
 use rustix::fs::{
-    accessat, fstat, fstatfs, open, openat, Access, AtFlags, FileType, Mode, OFlags, Stat,
+    accessat, fstat, fstatfs, open, openat, Access, AtFlags, FileType, Mode, OFlags, Stat, CWD,
 };
 use std::{
     ffi::{OsStr, OsString},
@@ -55,9 +55,14 @@ pub struct Mountpoint {
     stat: Stat,
 }
 
+/// A path that is the open file itself, whatever has become of the one it was opened by.
+fn link_to(fd: impl AsFd) -> String {
+    format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
+}
+
 /// Where an open file is now.
 fn path_of(fd: impl AsFd) -> Result<PathBuf> {
-    let link = format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd());
+    let link = link_to(fd);
     fs::read_link(&link).step(|| format!("reading {link}"))
 }
 
@@ -99,8 +104,7 @@ impl Mountpoint {
             ));
         }
         // Asked about the effective user, who is the caller.
-        let flags = AtFlags::EACCESS | AtFlags::EMPTY_PATH;
-        if accessat(&self.fd, "", Access::WRITE_OK, flags).is_err() {
+        if accessat(CWD, link_to(&self.fd), Access::WRITE_OK, AtFlags::EACCESS).is_err() {
             return Err((
                 "you may not write there",
                 "mount on a directory of your own",
