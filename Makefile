@@ -46,16 +46,22 @@ modules_install: all
 	@qemu/module stock modules_install
 endif
 
+PREFIX := /usr/local
+.PHONY: tools_install
+tools_install:
+	tools/install $(DESTDIR)$(PREFIX) $(DESTDIR)/sbin
+
 .PHONY: help
 help:
 	@echo 'make                  build fuse_rs.ko for KDIR=, by default the running kernel if its build tree'
 	@echo '                      has Rust metadata, else Debian'"'"'s kernel, prepared under build/'
 	@echo 'make demo             read a tree of files through both clients and show what differs'
-	@echo 'make test             host tests, then the kselftests on both clients, on Debian'"'"'s kernel'
-	@echo 'make test-debug       the kselftests on a kernel with KASAN, lockdep and kmemleak'
+	@echo 'make test             host tests, then kselftests and daemons on both clients, on Debian'"'"'s kernel'
+	@echo 'make test-debug       the same on a kernel with KASAN, lockdep and kmemleak; daemons in drop-in mode'
 	@echo 'make check            the fast loop: format, clippy, host tests, build, one boot'
 	@echo 'make shell            a root prompt in a guest with the module loaded'
 	@echo 'make modules_install  install the module built for KDIR'
+	@echo 'make tools_install    install what runs daemons on fuse_rs below PREFIX= (/usr/local); see docs/daemons.md'
 	@echo 'make clean            remove what was built from this source'
 	@echo 'make distclean        remove all of build/, toolchain and kernels included'
 	@echo 'Everything needed is set up under build/ by the first command that needs it.'
@@ -74,17 +80,18 @@ guest: host
 demo: guest
 	@qemu/demo
 test: guest
-	@tests/run host stock
+	@tests/run host stock daemons
 test-debug: guest
-	@tests/run debug
+	@tests/run debug dropin
 check: guest
 	@tests/run lint host boot
 shell: guest
 	@qemu/module stock
-	@qemu/run --module build/mod-stock/fuse_rs.ko --shell
+	@qemu/tools
+	@qemu/run --module build/mod-stock/fuse_rs.ko --share build/tools=/opt/fuse_rs --shell
 
 .PHONY: clean distclean
 clean:
-	rm -rf build/mod build/mod-* build/target build/kselftest build/log build/results
+	rm -rf build/mod build/mod-* build/target build/tools build/kselftest build/log build/results
 distclean:
 	@if [ -e build ]; then chmod -R u+rwX build; rm -rf build; fi

@@ -63,6 +63,7 @@ def options():
     parser.add_argument("--deadline", type=int, default=300, metavar="SECONDS", help="kill the guest after this time (300)")
     parser.add_argument("--module", action="append", default=[], type=pathlib.Path, metavar="FILE.ko",
                         help="insmod before the command, rmmod after it; also at /job/module/")
+    parser.add_argument("--parameters", default="", metavar="NAME=VALUE...", help="of the module, for insmod")
     parser.add_argument("--share", action="append", default=[], metavar="DIR=GUESTDIR", help="a copy of DIR in the guest")
     parser.add_argument("--icount", action="store_true", help="one CPU, one guest instruction is one nanosecond: repeatable figures")
     parser.add_argument("--name", help="the logs' name, build/log/NAME.log and NAME.kernel.log (run-DATE-PID)")
@@ -104,7 +105,8 @@ def job_disk(args, token, where):
     (job / "terminal").write_text(f"{size.lines} {size.columns}\n")
     # By the clock, which the guest's follows except under icount.
     watchdog = 0 if args.shell or args.icount else int(time.time()) + args.deadline - 10
-    (job / "config").write_text(f"token={token}\nkind={'shell' if args.shell else 'job'}\ndeadline={watchdog}\n")
+    (job / "config").write_text(f"token={token}\nkind={'shell' if args.shell else 'job'}\ndeadline={watchdog}\n"
+                               f"parameters={shlex.quote(args.parameters)}\n")
     kib = sum(1 + f.lstat().st_size // 1024 for f in job.rglob("*"))
     disk = where / "job.ext4"
     subprocess.run(["fakeroot", "mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-d", job, disk,
@@ -296,7 +298,7 @@ def kvm_works(args, env):
     answer = BUILD / "guest" / f"kvm-{key}"
     if not answer.exists():
         say("does KVM run this kernel? (a trial boot of at most 15 s)")
-        trial = argparse.Namespace(kernel=args.kernel, deadline=15, module=[], share=[], icount=False, shell=False,
+        trial = argparse.Namespace(kernel=args.kernel, deadline=15, module=[], parameters="", share=[], icount=False, shell=False,
                                    name=f"kvm-{key}", command=["true"])
         status, _ = boot(trial, env, accelerator(kvm=True), show=False)
         answer.write_text("yes\n" if status == 0 else "no\n")
