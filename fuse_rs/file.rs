@@ -141,7 +141,6 @@ impl Drop for OpenFile {
             lock_owner: self.flock_owner.load(Relaxed),
             fh: self.fh,
             flags: self.flags.load(Relaxed),
-            ..ReleaseIn::default()
         };
         // The argument has the length that it was prepared with.
         if release.set_arg(&arg).is_ok() {

@@ -14,7 +14,10 @@ use core::{
     ptr, //
 };
 use fuse_bindings as bindings;
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    str::as_char_ptr_in_const_context, //
+};
 
 /// The longest value, and the longest list of names, in bytes.
 pub const SIZE_MAX: usize = bindings::XATTR_SIZE_MAX as usize;
@@ -78,7 +81,7 @@ struct Table<O: Operations>(PhantomData<O>);
 impl<O: Operations> Table<O> {
     const HANDLER: &'static bindings::xattr_handler = &bindings::xattr_handler {
         // Of every name.
-        prefix: b"\0".as_ptr(),
+        prefix: as_char_ptr_in_const_context(c""),
         get: Some(Self::get),
         ..pin_init::zeroed()
     };
