@@ -65,6 +65,11 @@ FIXTURE_SETUP(storm)
 	self->s = mmap(NULL, sizeof(*self->s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->s);
 	workload_tree(self->m);
+	/* In this test's namespace, if it is not there. */
+	if (mock_in_tree())
+		mount("none", "/sys/fs/fuse/connections", "fusectl", 0, NULL);
+	else
+		mount("none", "/sys/fs/fuse_rs/connections", "fusectl_rs", 0, NULL);
 }
 
 FIXTURE_TEARDOWN(storm)
@@ -72,13 +77,6 @@ FIXTURE_TEARDOWN(storm)
 	if (self->clients > 0)
 		kill(self->clients, SIGKILL);
 	mock_destroy(self->m);
-}
-
-static uint64_t setting(const char *name, uint64_t otherwise)
-{
-	const char *text = getenv(name);
-
-	return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
 /* What threads of one process share. */
@@ -221,58 +219,13 @@ static void *serve(void *arg)
 	}
 }
 
-/* One notification that does not lie: the tree stays what it is. */
 static int notify_once(struct dice *dice, int dev)
 {
-	uint64_t id = FUSE_ROOT_ID + dice_below(dice, mock->nodes);
-	struct mock_node *node = mock_node(mock, id);
-	struct {
-		union {
-			struct fuse_notify_inval_inode_out inode;
-			struct fuse_notify_inval_entry_out entry;
-			struct fuse_notify_delete_out gone;
-			struct fuse_notify_store_out store;
-			struct fuse_notify_retrieve_out retrieve;
-			struct fuse_notify_prune_out prune;
-		};
-		char rest[MOCK_PAGE];
-	} out = {};
 	uint32_t code = FUSE_NOTIFY_INVAL_INODE + dice_below(dice, FUSE_NOTIFY_PRUNE - 1);
-	size_t len = 0;
+	char out[MOCK_PAGE];
+	size_t len = workload_notification(mock, dice, code, out);
 
-	switch (code) {
-	case FUSE_NOTIFY_INVAL_INODE:
-		out.inode = (struct fuse_notify_inval_inode_out){ id, dice_below(dice, 1 << 20), 0 };
-		len = sizeof(out.inode);
-		break;
-	case FUSE_NOTIFY_INVAL_ENTRY:
-		out.entry = (struct fuse_notify_inval_entry_out){ node->parent, strlen(node->name), dice_below(dice, 2) };
-		len = sizeof(out.entry) + out.entry.namelen + 1;
-		memcpy((char *)&out + sizeof(out.entry), node->name, out.entry.namelen);
-		break;
-	case FUSE_NOTIFY_DELETE:
-		out.gone = (struct fuse_notify_delete_out){ node->parent, id, strlen(node->name), 0 };
-		len = sizeof(out.gone) + out.gone.namelen + 1;
-		memcpy((char *)&out + sizeof(out.gone), node->name, out.gone.namelen);
-		break;
-	case FUSE_NOTIFY_STORE:
-		if (!S_ISREG(node->mode) || node->size < 2000)
-			return 0;
-		out.store = (struct fuse_notify_store_out){ id, dice_below(dice, node->size - 1000), 1000, 0 };
-		len = sizeof(out.store) + out.store.size;
-		mock_fill(id, out.store.offset, (char *)&out + sizeof(out.store), out.store.size);
-		break;
-	case FUSE_NOTIFY_RETRIEVE:
-		out.retrieve = (struct fuse_notify_retrieve_out){ dice_u64(dice), id, 0, 1 << 16, 0 };
-		len = sizeof(out.retrieve);
-		break;
-	case FUSE_NOTIFY_PRUNE:
-		out.prune = (struct fuse_notify_prune_out){ .count = 1 };
-		len = sizeof(out.prune) + sizeof(id);
-		memcpy((char *)&out + sizeof(out.prune), &id, sizeof(id));
-		break;
-	}
-	return mock_write_raw(dev, 0, sizeof(struct fuse_out_header) + len, code, &out, len);
+	return mock_write_raw(dev, 0, sizeof(struct fuse_out_header) + len, code, out, len);
 }
 
 /* A thread of its own: a notification may wait for what the others answer. */
@@ -538,7 +491,7 @@ static void connection(struct __test_metadata *_metadata, FIXTURE_DATA(storm) *s
 
 TEST_F_TIMEOUT(storm, connections, STORM_BOUND)
 {
-	uint64_t count = setting("STORM_CONNECTIONS", 40), seed = setting("STORM_SEED", 1);
+	uint64_t count = workload_setting("STORM_CONNECTIONS", 40), seed = workload_setting("STORM_SEED", 1);
 	struct storm *s = self->s;
 	uint64_t began = workload_now();
 

@@ -185,6 +185,7 @@ ssize_t mock_mismatch(uint64_t id, uint64_t offset, const void *buf, size_t len)
 /* serve.c: requests and replies */
 
 int mock_read(int fd, void *buf, size_t size);	/* one device read: bytes or -1 */
+int mock_take_now(struct mock *m, struct mock_request *req);	/* -1 with EAGAIN when there is none */
 int mock_take(struct mock *m, struct mock_request *req);	/* read and record one, bounded; 0 or -1 */
 int mock_take_until(struct mock *m, uint32_t opcode, struct mock_request *req);	/* serve others by the tree */
 void mock_serve(struct mock *m, struct mock_request *req);	/* handler, then tree */
@@ -192,6 +193,8 @@ void mock_serve_tree(struct mock *m, struct mock_request *req);
 int mock_reply(struct mock *m, struct mock_request *req, int error, const void *payload, size_t len);
 int mock_reply_attr(struct mock *m, struct mock_request *req, const struct fuse_attr_out *out);
 int mock_reply_entry(struct mock *m, struct mock_request *req, const struct fuse_entry_out *out);	/* counts the lookup */
+/* Set by a daemon that does not want its replies sent as they are: called instead of mock_write_raw(), returns as it. */
+extern int (*mock_sender)(struct mock *m, struct mock_request *req, int error, const void *payload, size_t len);
 int mock_write_raw(int fd, uint64_t unique, uint32_t len, int32_t error, const void *payload, size_t payload_len);
 void mock_daemon(struct mock *m);	/* loop of the daemon process */
 

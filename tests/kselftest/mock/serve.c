@@ -23,10 +23,13 @@ int mock_write_raw(int fd, uint64_t unique, uint32_t len, int32_t error, const v
 	return writev(fd, iov, payload_len ? 2 : 1);
 }
 
+int (*mock_sender)(struct mock *m, struct mock_request *req, int error, const void *payload, size_t len);
+
 int mock_reply(struct mock *m, struct mock_request *req, int error, const void *payload, size_t len)
 {
 	struct mock_record *record = req->record;
-	int ret = mock_write_raw(mock_dev, req->in->unique, sizeof(struct fuse_out_header) + len, error, payload, len);
+	int ret = mock_sender ? mock_sender(m, req, error, payload, len) :
+		  mock_write_raw(mock_dev, req->in->unique, sizeof(struct fuse_out_header) + len, error, payload, len);
 
 	record->error = error;
 	record->payload = len;
@@ -65,8 +68,7 @@ static void record_args(struct mock_record *record, const struct mock_request *r
 	}
 }
 
-/* Reads one request without waiting. 0, or -1 with errno: EAGAIN when there is none. */
-static int take_now(struct mock *m, struct mock_request *req)
+int mock_take_now(struct mock *m, struct mock_request *req)
 {
 	int len = mock_read(mock_dev, m->buf, m->buf_size);
 	struct mock_record *record;
@@ -98,7 +100,7 @@ int mock_take(struct mock *m, struct mock_request *req)
 			errno = ETIMEDOUT;
 			return -1;
 		}
-		if (!take_now(m, req))
+		if (!mock_take_now(m, req))
 			return 0;
 		if (errno != EAGAIN && errno != EINTR && errno != ENOENT)
 			return -1;
@@ -394,7 +396,7 @@ void mock_daemon(struct mock *m)
 			release(m);
 		if (!fds[0].revents)
 			continue;
-		if (!take_now(m, &req)) {
+		if (!mock_take_now(m, &req)) {
 			mock_serve(m, &req);
 		} else if (errno != EAGAIN && errno != EINTR && errno != ENOENT) {
 			m->daemon_error = errno;

@@ -76,6 +76,13 @@ uint64_t dice_odd_u64(struct dice *dice)
 	}
 }
 
+uint64_t workload_setting(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtoull(text, NULL, 0) : otherwise;
+}
+
 uint64_t workload_now(void)
 {
 	struct timespec ts;

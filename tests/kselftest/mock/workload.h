@@ -39,4 +39,12 @@ void workload_step(struct mock *m, struct client *client, bool honest);
 struct client *workload_stuck(struct client *clients, size_t count, uint64_t ms);	/* longer in one call; NULL: none */
 void workload_describe(struct client *client);	/* its call and its stack in the kernel, to stderr */
 
+/* notification.c */
+
+/*
+ * Writes to @out, MOCK_PAGE bytes, the body of a notification that does not lie about the tree; returns its length. @code
+ * is FUSE_NOTIFY_*.
+ */
+size_t workload_notification(struct mock *m, struct dice *dice, uint32_t code, void *out);
+uint64_t workload_setting(const char *name, uint64_t otherwise);	/* number in the environment */
 #endif
