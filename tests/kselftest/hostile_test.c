@@ -568,14 +568,14 @@ static void connection(struct __test_metadata *_metadata, FIXTURE_DATA(hostile) 
 	h->stop = true;
 	/* The daemon goes before, while, or after the clients and the mount do. */
 	if (seed % 3 == 0)
-		mock_kill(m);
+		ASSERT_TRUE(workload_kill_daemon(m));
 	ASSERT_TRUE(wait_for_clients(_metadata, self, UINT64_MAX)) {
 		TH_LOG("after the daemon had done its part");
 	}
 	ASSERT_TRUE(off(m, seed % 3 == 1 ? MNT_FORCE : 0)) {
 		TH_LOG("umount: %s", strerror(m->call[0].error));
 	}
-	mock_kill(m);
+	ASSERT_TRUE(workload_kill_daemon(m));
 	munmap(m->buf, m->buf_size);
 	m->buf = NULL;
 	h->all_mutated += h->mutated;
@@ -590,6 +590,7 @@ TEST_F_TIMEOUT(hostile, replies, HOSTILE_BOUND)
 	uint64_t began = workload_now();
 	struct hostile *h = self->h;
 
+	KNOWN_DIFFERENCE("a daemon that is killed while it invalidates hangs with its clients, until an abort");
 	while (h->all_mutated < replies) {
 		connection(_metadata, self, seed + h->connections);
 		ASSERT_EQ(KSFT_PASS, _metadata->exit_code) {

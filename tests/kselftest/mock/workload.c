@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -392,6 +393,24 @@ struct client *workload_stuck(struct client *clients, size_t count, uint64_t ms)
 			return &clients[i];
 	}
 	return NULL;
+}
+
+bool workload_kill_daemon(struct mock *m)
+{
+	uint64_t end = workload_now() + MOCK_WAIT_MS;
+
+	if (m->daemon <= 0)
+		return true;
+	kill(m->daemon, SIGKILL);
+	if (mock_in_tree())
+		umount2(m->dir, MNT_FORCE);
+	while (waitpid(m->daemon, NULL, WNOHANG) != m->daemon) {
+		if (workload_now() > end)
+			return false;
+		usleep(500);
+	}
+	m->daemon = 0;
+	return true;
 }
 
 void workload_describe(struct client *c)

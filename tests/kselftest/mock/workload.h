@@ -37,6 +37,11 @@ void workload_enter(struct client *client);	/* by the client's own thread, befor
 /* A few system calls on one node; @honest: what is read must be the tree's. */
 void workload_step(struct mock *m, struct client *client, bool honest);
 struct client *workload_stuck(struct client *clients, size_t count, uint64_t ms);	/* longer in one call; NULL: none */
+/*
+ * Kills and reaps the daemon, bounded. In-tree's may stand in a notification, unkillable, with its clients waiting for it:
+ * that connection is aborted as well, by a forced umount.
+ */
+bool workload_kill_daemon(struct mock *m);
 void workload_describe(struct client *client);	/* its call and its stack in the kernel, to stderr */
 
 /* notification.c */
