@@ -58,6 +58,7 @@ help:
 	@echo 'make demo             read a tree of files through both clients and show what differs'
 	@echo 'make test             host tests, then kselftests and daemons on both clients, on Debian'"'"'s kernel'
 	@echo 'make test-debug       the same on a kernel with KASAN, lockdep and kmemleak; daemons in drop-in mode'
+	@echo 'make soak             hours of storm and hostile daemon, then boots in a row'
 	@echo 'make check            the fast loop: format, clippy, host tests, build, one boot'
 	@echo 'make shell            a root prompt in a guest with the module loaded'
 	@echo 'make modules_install  install the module built for KDIR'
@@ -76,13 +77,15 @@ guest: host
 	@qemu/toolchain
 	@qemu/guest/image & image=$$!; qemu/kernel stock; kernel=$$?; wait $$image && exit $$kernel
 
-.PHONY: demo test test-debug check shell
+.PHONY: demo test test-debug soak check shell
 demo: guest
 	@qemu/demo
 test: guest
 	@tests/run host stock daemons
 test-debug: guest
 	@tests/run debug dropin
+soak: guest
+	@tests/run soak
 check: guest
 	@tests/run lint host boot
 shell: guest
