@@ -341,7 +341,7 @@ TEST_F_TIMEOUT(forget, umount, TEST_BOUND)
 }
 
 /* Many more forgets than the daemon reads at a time: what else there is to read comes in between. */
-#define FLOOD		20000U
+#define FLOOD		5000U
 #define FLOOD_NODE	1000000U
 
 FIXTURE(forget_flood) {
