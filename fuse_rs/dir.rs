@@ -255,6 +255,11 @@ fn is_past(dentry: &DEntry) -> bool {
     dentry.epoch() != dentry.super_block().info().epoch()
 }
 
+/// Whether a name does not hold any more; asking the server may renew it. Any context.
+pub(crate) fn is_over(dentry: &DEntry) -> bool {
+    is_past(dentry) || time::is_over(dentry.time())
+}
+
 /// The operations of dentries, whose time is the tick until which they hold.
 struct Dentries;
 
@@ -296,9 +301,6 @@ impl dentry::Operations for Dentries {
     }
 
     fn revalidate_rcu(dentry: &DEntry, flags: LookupFlags) -> bool {
-        !dentry.inode().is_some_and(inode::is_bad)
-            && !is_past(dentry)
-            && !time::is_over(dentry.time())
-            && !flags.no_cache()
+        !dentry.inode().is_some_and(inode::is_bad) && !is_over(dentry) && !flags.no_cache()
     }
 }

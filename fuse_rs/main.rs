@@ -32,7 +32,11 @@ mod super_block;
 mod sysctl;
 mod xattr;
 
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+use vfs::supers::Supers;
 
 module! {
     type: FuseRs,
@@ -49,6 +53,7 @@ module! {
 struct FuseRs {
     #[pin]
     fs_type: vfs::fs_type::Registration<super_block::Fuse>,
+    inval_wq: fuse_sys::params::OnInvalWq<Mounts>,
     dev: Pin<KBox<vfs::cdev::Registration<dev::Dev>>>,
     sysctl: vfs::sysctl::Registration,
     #[pin]
@@ -56,9 +61,19 @@ struct FuseRs {
     mount_point: vfs::sysfs::MountPoint,
 }
 
+/// All mounts.
+struct Mounts(Arc<Supers<super_block::Fuse>>);
+
+impl fuse_sys::params::Changed for Mounts {
+    fn changed(&self) {
+        self.0.maintain_all();
+    }
+}
+
 impl kernel::InPlaceModule for FuseRs {
     fn init(_module: &'static ThisModule) -> impl PinInit<Self, Error> {
         let names = names::names();
+        let supers = Supers::new();
         // The device first: that its minor number is taken tells that there is another client.
         try_pin_init!(Self {
             dev: KBox::pin_init(
@@ -69,7 +84,15 @@ impl kernel::InPlaceModule for FuseRs {
             mount_point: vfs::sysfs::MountPoint::new(names.control_dir, c"connections")?,
             control <- vfs::small_fs::Registration::new(names.control),
             sysctl: sysctl::register()?,
-            fs_type <- vfs::fs_type::Registration::new(names.fs_type, control.fs().clone()),
+            inval_wq: fuse_sys::params::OnInvalWq::new(Arc::new(
+                Mounts(supers.clone()?),
+                GFP_KERNEL
+            )?),
+            fs_type <- vfs::fs_type::Registration::new(
+                names.fs_type,
+                control.fs().clone(),
+                supers?
+            ),
         })
     }
 }

@@ -28,6 +28,7 @@ use fuse_abi::{
     NotifyPruneOut,
     NotifyStoreOut, //
 };
+use fuse_sys::params;
 use kernel::{
     iov::IovIterSource,
     prelude::*,
@@ -190,7 +191,11 @@ impl Notified for Notifications {
             }
             NotifyCode::Retrieve => self.retrieve(&only(len, from)?),
             NotifyCode::IncEpoch => {
-                Self::conn(&*self.mount()?).next_epoch();
+                let sb = self.mount()?;
+                Self::conn(&sb).next_epoch();
+                if params::inval_wq() > 0 {
+                    sb.maintain();
+                }
                 Ok(())
             }
             NotifyCode::Poll => {

@@ -130,6 +130,15 @@ impl Operations for SuperOps {
         Ok(())
     }
 
+    fn maintain(sb: &SuperBlock<Fuse>) -> Option<u32> {
+        let secs = fuse_sys::params::inval_wq();
+        if secs == 0 {
+            return None;
+        }
+        sb.prune_dentries(dir::is_over);
+        Some(secs.saturating_mul(1000))
+    }
+
     fn kill_begin(sb: &SuperBlock<Fuse>) {
         // Completions of background requests may still hold inodes, which must be let go before the
         // superblock goes.

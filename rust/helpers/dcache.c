@@ -28,3 +28,18 @@ void fuse_rs_helper_d_delete_notify(struct inode *dir, struct dentry *dentry)
 {
 	d_delete_notify(dir, dentry);
 }
+
+void fuse_rs_helper_d_lock(struct dentry *dentry)
+{
+	spin_lock(&dentry->d_lock);
+}
+
+void fuse_rs_helper_d_unlock(struct dentry *dentry)
+{
+	spin_unlock(&dentry->d_lock);
+}
+
+int fuse_rs_helper_d_count(const struct dentry *dentry)
+{
+	return d_count(dentry);
+}

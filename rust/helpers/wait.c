@@ -40,3 +40,8 @@ __poll_t fuse_rs_helper_demangle_poll(__u16 events)
 {
 	return demangle_poll(events);
 }
+
+void fuse_rs_helper_cond_resched(void)
+{
+	cond_resched();
+}

@@ -5,6 +5,7 @@
 //! C header: [`include/linux/dcache.h`](srctree/include/linux/dcache.h)
 
 mod names;
+mod prune;
 
 pub use names::{Child, Names};
 

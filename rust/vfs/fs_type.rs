@@ -8,8 +8,8 @@
 use crate::{
     fs_context,
     inode::WithInfo,
-    link::Link,
     super_block::{self, SuperBlock},
+    supers::Supers,
     FileSystem, //
 };
 use core::{
@@ -22,7 +22,7 @@ use kernel::{
     error::to_result,
     module::this_module,
     prelude::*,
-    sync::{new_mutex, Arc, Mutex},
+    sync::Arc,
     types::Opaque, //
 };
 
@@ -96,9 +96,7 @@ pub struct Registration<T: FileSystem> {
     #[pin]
     fs_type: Opaque<bindings::file_system_type>,
     inode_cache: InodeCache<T>,
-    /// The ways to superblocks that must be cut when these go.
-    #[pin]
-    links: Mutex<KVec<Arc<Link<T>>>>,
+    supers: Arc<Supers<T>>,
     info: T::TypeInfo,
 }
 
@@ -119,15 +117,19 @@ impl<T: FileSystem> Registration<T> {
     };
 
     /// Registers the type under `name`. May sleep. It can be mounted at once: what mounts need must
-    /// be there before.
+    /// be there before. Its superblocks are those of `supers`, which has none of another type.
     ///
     /// # Errors
     ///
     /// `EBUSY` if there is a type of that name, `ENOMEM`.
-    pub fn new(name: &'static CStr, info: T::TypeInfo) -> impl PinInit<Self, Error> {
+    pub fn new(
+        name: &'static CStr,
+        info: T::TypeInfo,
+        supers: Arc<Supers<T>>,
+    ) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             inode_cache: InodeCache::new()?,
-            links <- new_mutex!(KVec::new(), "fs_type_links"),
+            supers,
             info,
             fs_type <- Opaque::try_ffi_init(move |slot: *mut bindings::file_system_type| {
                 let fs_type = bindings::file_system_type {
@@ -180,29 +182,9 @@ impl<T: FileSystem> Registration<T> {
         unsafe { &*this }
     }
 
-    /// Makes a way to `sb`, which [`unlink`](Self::unlink) cuts. Sleeps.
-    ///
-    /// # Errors
-    ///
-    /// `ENOMEM`.
-    pub(crate) fn link(sb: &SuperBlock<T>) -> Result<Arc<Link<T>>> {
-        let link = Link::new(sb)?;
-        Self::of(sb).links.lock().push(link.clone(), GFP_KERNEL)?;
-        Ok(link)
-    }
-
-    /// Cuts all ways to `sb`, once nobody is on them. Sleeps.
-    pub(crate) fn unlink(sb: &SuperBlock<T>) {
-        let links = &Self::of(sb).links;
-        loop {
-            let mut guard = links.lock();
-            let Some(link) = guard.iter().find(|link| link.leads_to(sb)).cloned() else {
-                return;
-            };
-            guard.retain(|other| !Arc::ptr_eq(other, &link));
-            drop(guard);
-            link.cut();
-        }
+    /// The superblocks of the type of `sb`.
+    pub(crate) fn supers(sb: &SuperBlock<T>) -> &Supers<T> {
+        &Self::of(sb).supers
     }
 }
 

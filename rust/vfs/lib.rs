@@ -35,6 +35,7 @@ pub mod sb_flags;
 pub mod small_fs;
 pub mod splice;
 pub mod super_block;
+pub mod supers;
 pub mod sysctl;
 pub mod sysfs;
 pub mod time;

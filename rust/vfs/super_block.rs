@@ -75,6 +75,12 @@ impl<T: FileSystem> SuperBlock<T> {
         unsafe { UserNamespace::from_raw(ns) }
     }
 
+    /// Has [`Operations::maintain`] called at once, by a kernel thread. Does nothing for a superblock
+    /// without a [link](NewSuperBlock::link). Sleeps.
+    pub fn maintain(&self) {
+        Registration::supers(self).maintain(self);
+    }
+
     /// What the page cache knows of the server; shared with others unless
     /// [`NewSuperBlock::setup_bdi`] was called.
     pub fn bdi(&self) -> &Bdi {
@@ -144,13 +150,14 @@ impl<T: FileSystem> NewSuperBlock<'_, T> {
         Ok(())
     }
 
-    /// A way to the superblock for those whom nothing keeps alive that is mounted. Sleeps.
+    /// A way to the superblock for those whom nothing keeps alive that is mounted. It also begins to
+    /// be [maintained](Operations::maintain). Sleeps.
     ///
     /// # Errors
     ///
     /// `ENOMEM`.
     pub fn link(&self) -> Result<Arc<Link<T>>> {
-        Registration::link(self)
+        Registration::supers(self).add(self)
     }
 
     /// Makes the root dentry.
@@ -233,6 +240,14 @@ pub trait Operations {
     /// Prints the mount options.
     fn show_options(_sb: &SuperBlock<Self::FileSystem>, _seq: &SeqFile) -> Result {
         build_error!(kernel::error::VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Does what is to be done from time to time; returns the milliseconds until the next time, if
+    /// there is one. Called by a kernel thread for a superblock that has a
+    /// [link](NewSuperBlock::link), at first when that is made: maybe before there is a root. Ends
+    /// before the superblock goes: must wait for nothing that unmounting does not end. May sleep.
+    fn maintain(_sb: &SuperBlock<Self::FileSystem>) -> Option<u32> {
+        None
     }
 
     /// The superblock is about to go; its files are still there.
@@ -359,7 +374,7 @@ pub(crate) unsafe extern "C" fn kill_sb<T: FileSystem>(sb: *mut bindings::super_
     if !unsafe { (*sb).s_root }.is_null() {
         T::SuperOps::kill_begin(this);
     }
-    Registration::unlink(this);
+    Registration::supers(this).remove(this);
     // SAFETY: The superblock was made by `get_tree_nodev`.
     unsafe { bindings::kill_anon_super(sb) };
     if !info.is_null() {

@@ -95,6 +95,26 @@ impl<T: Work> DelayedWork<T> {
     /// Queues it to run in `msecs` milliseconds, unless it is queued already, or was stopped. Any
     /// context.
     pub fn start(self: &Arc<Self>, msecs: u32) {
+        self.queue(msecs);
+    }
+
+    /// Has it run at once, even if it is queued for later, unless it was stopped. If it runs
+    /// already, it runs once more. Any context.
+    pub fn start_now(self: &Arc<Self>) {
+        while !self.queue(0) {
+            // SAFETY: By the type invariants the work is initialised.
+            if !unsafe { bindings::cancel_delayed_work(self.work.get()) } {
+                // It has begun since, or was stopped.
+                return;
+            }
+            // SAFETY: It was pending and is not any more: by the type invariants its reference is
+            // there to be dropped.
+            drop(unsafe { Arc::from_raw(ptr::from_ref(&**self)) });
+        }
+    }
+
+    /// Queues it as [`start`](Self::start) does, and returns whether it did.
+    fn queue(self: &Arc<Self>, msecs: u32) -> bool {
         let this = Arc::into_raw(self.clone());
         // SAFETY: Does no more than compute.
         let delay = unsafe { bindings::__msecs_to_jiffies(msecs) };
@@ -115,6 +135,7 @@ impl<T: Work> DelayedWork<T> {
             // SAFETY: The reference was just made, and nobody else has taken it.
             drop(unsafe { Arc::from_raw(this) });
         }
+        queued
     }
 
     /// Waits for it to end if it runs; it is not queued any more, nor will it ever be. Sleeps; must
