@@ -56,16 +56,21 @@ static bool loaded(void)
 	return !access("/sys/module/fuse_rs/refcnt", F_OK);
 }
 
-static int load(void)
+static int load_with(const char *params)
 {
 	int fd = open(module_path(), O_RDONLY | O_CLOEXEC);
 	int ret;
 
 	if (fd < 0)
 		return -1;
-	ret = syscall(SYS_finit_module, fd, "", 0);
+	ret = syscall(SYS_finit_module, fd, params, 0);
 	close(fd);
 	return ret;
+}
+
+static int load(void)
+{
+	return load_with("");
 }
 
 static int unload_once(void)
@@ -133,6 +138,23 @@ static void stop(FIXTURE_DATA(module) *self)
 {
 	mock_destroy(self->m);
 	self->m = NULL;
+}
+
+/* The worker that drops names is on from the start, and must have ended with the mounts. */
+TEST_F_TIMEOUT(module, inval_wq, TEST_BOUND)
+{
+	static const char path[] = "/sys/module/fuse_rs/parameters/inval_wq";
+
+	EXPECT_ERRNO(EINVAL, load_with("inval_wq=4"));
+	for (int i = 0; i < 3; i++) {
+		ASSERT_EQ(0, load_with("inval_wq=5"));
+		EXPECT_EQ(5, mock_read_number(path));
+		mount_and_read(_metadata, self);
+		EXPECT_EQ(0, mock_write_file(path, "6"));
+		stop(self);
+		EXPECT_EQ(0, mock_write_file(path, "7"));
+		ASSERT_EQ(0, unload());
+	}
 }
 
 TEST_F_TIMEOUT(module, fifty_times, 600)
