@@ -681,6 +681,8 @@ TEST_F_TIMEOUT(notified, waits_for_answers, TEST_BOUND)
 	call[1] = mock_call(self->m, send_inval_entry, "file");
 	call[2] = mock_call(self->m, send_inval_inode, &self->file);
 	ASSERT_TRUE(mock_wait(sleeps, self->m, call[1]->pid));
+	/* Once the name is dropped, there is no inode to be found. */
+	ASSERT_TRUE(mock_call_done(call[2]));
 	mock_release(self->m);
 	for (size_t i = 0; i < ARRAY_SIZE(call); i++) {
 		ASSERT_TRUE(mock_call_done(call[i]));
