@@ -684,10 +684,10 @@ TEST_F_TIMEOUT(notified, waits_for_answers, TEST_BOUND)
 	/* Once the name is dropped, there is no inode to be found. */
 	ASSERT_TRUE(mock_call_done(call[2]));
 	mock_release(self->m);
-	for (size_t i = 0; i < ARRAY_SIZE(call); i++) {
-		ASSERT_TRUE(mock_call_done(call[i]));
+	ASSERT_TRUE(mock_call_done(call[0]));
+	ASSERT_TRUE(mock_call_done(call[1]));
+	for (size_t i = 0; i < ARRAY_SIZE(call); i++)
 		EXPECT_EQ(0, call[i]->error);
-	}
 	EXPECT_EQ(1, stat_costs(self->m, "file", FUSE_LOOKUP));
 }
 
