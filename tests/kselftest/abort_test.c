@@ -254,12 +254,17 @@ TEST_F_TIMEOUT(copy, aborted, TEST_BOUND)
 	struct mock_call *call;
 	size_t size, bad = 0;
 	unsigned char *memory;
+	int dir;
 
 	self->m->handler[FUSE_READ] = trap;
 	START(self->m, "");
 	call = mock_call(self->m, mock_call_open_read, mock_path(self->m, "file"));
 	ASSERT_TRUE(mock_wait_fault(self->m));
-	umount2(self->m->dir, MNT_FORCE);
+	/* In use, the mount stays when the reader has gone. */
+	dir = open(self->m->dir, O_PATH);
+	ASSERT_LE(0, dir);
+	EXPECT_ERRNO(EBUSY, umount2(self->m->dir, MNT_FORCE));
+	close(dir);
 	ASSERT_TRUE(mock_call_done(call)) {
 		TH_LOG("the reader waits for the copy");
 	}
