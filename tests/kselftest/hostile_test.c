@@ -420,6 +420,10 @@ static void *notify(void *arg)
 		struct fuse_out_header head = { .error = code };
 		size_t len;
 
+		if (workload_hangs_in_tree(code)) {
+			usleep(1000);
+			continue;
+		}
 		memset(scratch, 0, 2 * MOCK_PAGE);
 		len = workload_notification(mock, &dice, code, scratch);
 		if (dice_one_in(&dice, 2))
@@ -590,7 +594,7 @@ TEST_F_TIMEOUT(hostile, replies, HOSTILE_BOUND)
 	uint64_t began = workload_now();
 	struct hostile *h = self->h;
 
-	KNOWN_DIFFERENCE("a daemon that is killed while it invalidates hangs with its clients, until an abort");
+	KNOWN_DIFFERENCE("a daemon that is killed while it invalidates hangs with its clients: it sends none of that");
 	while (h->all_mutated < replies) {
 		connection(_metadata, self, seed + h->connections);
 		ASSERT_EQ(KSFT_PASS, _metadata->exit_code) {

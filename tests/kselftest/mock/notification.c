@@ -16,6 +16,19 @@ static size_t named(void *out, size_t head, const char *name)
 	return head + len;
 }
 
+bool workload_hangs_in_tree(uint32_t code)
+{
+	switch (code) {
+	case FUSE_NOTIFY_INVAL_INODE:
+	case FUSE_NOTIFY_INVAL_ENTRY:
+	case FUSE_NOTIFY_DELETE:
+	case FUSE_NOTIFY_STORE:
+		return mock_in_tree();
+	default:
+		return false;
+	}
+}
+
 size_t workload_notification(struct mock *m, struct dice *dice, uint32_t code, void *out)
 {
 	uint64_t id = FUSE_ROOT_ID + dice_below(dice, m->nodes);

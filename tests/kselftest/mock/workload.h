@@ -51,5 +51,11 @@ void workload_describe(struct client *client);	/* its call and its stack in the 
  * is FUSE_NOTIFY_*.
  */
 size_t workload_notification(struct mock *m, struct dice *dice, uint32_t code, void *out);
+
+/*
+ * Whether a daemon that ends while it sends this may hang the client for ever, and hung tasks fail the run: the in-tree
+ * client waits for locks and folios, whose holders wait for the daemon, and can't be killed.
+ */
+bool workload_hangs_in_tree(uint32_t code);
 uint64_t workload_setting(const char *name, uint64_t otherwise);	/* number in the environment */
 #endif
