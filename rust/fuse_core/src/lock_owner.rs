@@ -31,7 +31,7 @@ impl LockOwners {
             sum = sum.wrapping_add(DELTA);
             high = high.wrapping_add(mix(low) ^ sum.wrapping_add(self.word(sum >> 11)));
         }
-        u64::from(low) | u64::from(high) << 32
+        u64::from(low) | (u64::from(high) << 32)
     }
 
     /// The word of the key that the lowest two bits of `at` choose.
@@ -47,5 +47,5 @@ impl LockOwners {
 }
 
 fn mix(half: u32) -> u32 {
-    (half << 4 ^ half >> 5).wrapping_add(half)
+    ((half << 4) ^ (half >> 5)).wrapping_add(half)
 }

@@ -18,7 +18,7 @@ fn owner(key: [u32; 4], name: u64) -> u64 {
         let word = key[(before & 3) as usize];
         low = low.wrapping_sub(mix(high) ^ before.wrapping_add(word));
     }
-    u64::from(low) | u64::from(high) << 32
+    u64::from(low) | (u64::from(high) << 32)
 }
 
 /// The published vector of the cipher; its first word is our low one.
