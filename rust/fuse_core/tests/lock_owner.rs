@@ -13,7 +13,7 @@ fn owner(key: [u32; 4], name: u64) -> u64 {
     for cycle in (0..32u32).rev() {
         let before = DELTA.wrapping_mul(cycle);
         let after = before.wrapping_add(DELTA);
-        let word = key[(after >> 11 & 3) as usize];
+        let word = key[((after >> 11) & 3) as usize];
         high = high.wrapping_sub(mix(low) ^ after.wrapping_add(word));
         let word = key[(before & 3) as usize];
         low = low.wrapping_sub(mix(high) ^ before.wrapping_add(word));
