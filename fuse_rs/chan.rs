@@ -19,8 +19,10 @@ use crate::{
     },
     pqueue::Pqueue,
     req::{
+        Answer,
         Args,
         Ended,
+        Inner,
         Prepared,
         Queue,
         Reply,
@@ -31,7 +33,10 @@ use fuse_abi::{
     ForgetOne,
     InitFlags, //
 };
-use fuse_core::init::Negotiated;
+use fuse_core::{
+    init::Negotiated,
+    request::End, //
+};
 use fuse_sys::trace;
 use kernel::{
     prelude::*,
@@ -45,6 +50,7 @@ use kernel::{
             },
             Atomic, //
         },
+        lock::spinlock::SpinLockGuard,
         new_mutex,
         new_spinlock,
         Arc,
@@ -389,6 +395,21 @@ impl Chan {
                 self.finish(ended);
             }
         }
+    }
+
+    /// Ends a request, by its lock `inner`, that is in the table of a device. No other locks held;
+    /// may run completions.
+    pub(crate) fn end(
+        &self,
+        pqueue: &Pqueue,
+        request: &Arc<Request>,
+        inner: SpinLockGuard<'_, Inner>,
+        end: End,
+        answer: Result<Answer>,
+    ) {
+        let ended = request.settle(inner, end, answer);
+        pqueue.remove(request);
+        self.finish(ended);
     }
 
     /// Tells the sender of an ended request, which was taken out of where it was. No locks held;

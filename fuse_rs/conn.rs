@@ -69,6 +69,21 @@ impl Sticky {
     pub(crate) fn set(&self) {
         self.0.store(true, Relaxed);
     }
+
+    /// Sends a request of which it is to be learnt that the server does not know it (`ENOSYS`);
+    /// [`None`] if that is so.
+    pub(crate) fn unless<R>(&self, send: impl FnOnce() -> Result<R>) -> Result<Option<R>> {
+        if self.get() {
+            return Ok(None);
+        }
+        match send() {
+            Err(err) if err == ENOSYS => {
+                self.set();
+                Ok(None)
+            }
+            result => result.map(Some),
+        }
+    }
 }
 
 /// What the client knows at some time. A request for attributes notes it when it starts, and its

@@ -64,9 +64,29 @@ use vfs::{
 mod read;
 mod write;
 
-/// How often pages may be faulted in in a row without a byte being copied after it: something takes
-/// them away each time.
-const MAX_FRUITLESS_FAULTS: u32 = 16;
+/// How often in a row something may be prepared for a copy, such as pages faulted in, for nothing:
+/// something undoes it each time.
+const MAX_FRUITLESS: u32 = 16;
+
+/// Counts attempts in a row that copied nothing.
+pub(crate) struct Fruitless(u32);
+
+impl Fruitless {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Self(0)
+    }
+
+    /// An attempt has copied so many bytes. Returns whether to give up.
+    pub(crate) fn too_many(&mut self, copied: usize) -> bool {
+        self.0 = if copied == 0 {
+            self.0.saturating_add(1)
+        } else {
+            0
+        };
+        self.0 > MAX_FRUITLESS
+    }
+}
 
 /// An open device. It serves nothing until a mount is made with it, or it becomes one more device of
 /// a connection.

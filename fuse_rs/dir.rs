@@ -173,23 +173,17 @@ fn permission(inode: &INode, access: &Access<'_>) -> Result {
 /// Asks the server whether the caller may read, write, execute.
 fn ask(inode: &INode, access: &Access<'_>) -> Result {
     let conn = conn(inode);
-    if conn.no_access.get() {
-        return Ok(());
-    }
-    if access.is_rcu() {
-        return Err(ECHILD);
-    }
-    let args = Args::new(Opcode::Access, nodeid(inode), conn.creds()?).arg(&AccessIn {
-        mask: access.rwx(),
-        ..AccessIn::default()
-    })?;
-    match conn.chan().send(args) {
-        Err(err) if err == ENOSYS => {
-            conn.no_access.set();
-            Ok(())
+    conn.no_access.unless(|| {
+        if access.is_rcu() {
+            return Err(ECHILD);
         }
-        result => result.map(|_| ()),
-    }
+        let args = Args::new(Opcode::Access, nodeid(inode), conn.creds()?).arg(&AccessIn {
+            mask: access.rwx(),
+            ..AccessIn::default()
+        })?;
+        conn.chan().send(args)
+    })?;
+    Ok(())
 }
 
 /// The operations of inodes.

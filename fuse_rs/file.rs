@@ -187,24 +187,16 @@ pub(crate) fn open(inode: &INode, file: &File, is_dir: bool) -> Result<Arc<OpenF
     let release = conn.chan().prepare_background(args, Some(done))?;
 
     let flags = file.flags() & !(flags::O_CREAT | flags::O_EXCL | flags::O_NOCTTY | flags::O_TRUNC);
-    let out = if unsupported.get() {
-        None
-    } else {
+    let out = unsupported.unless(|| {
         let args = Args::new(opcode, nodeid(inode), creds)
             .arg(&OpenIn {
                 flags,
                 ..OpenIn::default()
             })?
             .sink(Sink::exactly(OpenOut::wire_size(conn.minor())));
-        match conn.chan().send(args) {
-            Ok(reply) => Some(OpenOut::parse(reply.bytes(), conn.minor()).map_err(|_| EIO)?),
-            Err(err) if err == ENOSYS => {
-                unsupported.set();
-                None
-            }
-            Err(err) => return Err(err),
-        }
-    };
+        let reply = conn.chan().send(args)?;
+        OpenOut::parse(reply.bytes(), conn.minor()).map_err(|_| EIO)
+    })?;
     let open = OpenFile {
         chan: conn.chan().clone(),
         fh: out.map_or(0, |out| out.fh),
@@ -240,22 +232,16 @@ pub(crate) fn fsync(file: &File, datasync: bool, is_dir: bool) -> Result {
     } else {
         (Opcode::Fsync, &conn.no_fsync)
     };
-    if unsupported.get() {
-        return Ok(());
-    }
     let mut arg = FsyncIn {
         fh: open_file(file)?.fh,
         ..FsyncIn::default()
     };
     arg.fsync_flags.set(FsyncFlags::FDATASYNC, datasync);
-    let args = Args::new(opcode, nodeid(inode), conn.creds()?).arg(&arg)?;
-    match conn.chan().send(args) {
-        Err(err) if err == ENOSYS => {
-            unsupported.set();
-            Ok(())
-        }
-        result => result.map(|_| ()),
-    }
+    unsupported.unless(|| {
+        let args = Args::new(opcode, nodeid(inode), conn.creds()?).arg(&arg)?;
+        conn.chan().send(args)
+    })?;
+    Ok(())
 }
 
 /// Asks the server where data or a hole begins, at or behind `offset`; none if it does not know of
@@ -263,29 +249,20 @@ pub(crate) fn fsync(file: &File, datasync: bool, is_dir: bool) -> Result {
 fn seek_data(file: &File, offset: i64, whence: Whence) -> Result<Option<i64>> {
     let inode = file.inode();
     let conn = conn(inode);
-    if conn.no_lseek.get() {
-        return Ok(None);
-    }
-    let args = Args::new(Opcode::Lseek, nodeid(inode), conn.creds()?)
-        .arg(&LseekIn {
-            fh: open_file(file)?.fh,
-            offset: offset as u64,
-            whence: whence.as_raw(),
-            ..LseekIn::default()
-        })?
-        .sink(Sink::exactly(LseekOut::wire_size(conn.minor())));
-    match conn.chan().send(args) {
-        Ok(reply) => {
-            let out = LseekOut::parse(reply.bytes(), conn.minor()).map_err(|_| EIO)?;
-            // A position that no file has is refused as one.
-            Ok(Some(out.offset().map_err(|_| EINVAL)?))
-        }
-        Err(err) if err == ENOSYS => {
-            conn.no_lseek.set();
-            Ok(None)
-        }
-        Err(err) => Err(err),
-    }
+    conn.no_lseek.unless(|| {
+        let args = Args::new(Opcode::Lseek, nodeid(inode), conn.creds()?)
+            .arg(&LseekIn {
+                fh: open_file(file)?.fh,
+                offset: offset as u64,
+                whence: whence.as_raw(),
+                ..LseekIn::default()
+            })?
+            .sink(Sink::exactly(LseekOut::wire_size(conn.minor())));
+        let reply = conn.chan().send(args)?;
+        let out = LseekOut::parse(reply.bytes(), conn.minor()).map_err(|_| EIO)?;
+        // A position that no file has is refused as one.
+        out.offset().map_err(|_| EINVAL)
+    })
 }
 
 /// Before a read up to `end`: makes sure of the size, and returns whether it counts, as the file is
@@ -339,22 +316,19 @@ impl file::Operations for Regular {
         inode::check_good(inode)?;
         let open = open_file(file)?;
         let conn = conn(inode);
-        if conn.no_flush.get() || open.open_flags.contains(OpenFlags::NOFLUSH) {
+        if open.open_flags.contains(OpenFlags::NOFLUSH) {
             return Ok(());
         }
-        let args =
-            Args::forced(Opcode::Flush, nodeid(inode), conn.forced_creds()).arg(&FlushIn {
-                fh: open.fh,
-                lock_owner: conn.lock_owner(owner),
-                ..FlushIn::default()
-            })?;
-        match conn.chan().send(args) {
-            Err(err) if err == ENOSYS => {
-                conn.no_flush.set();
-                Ok(())
-            }
-            result => result.map(|_| ()),
-        }
+        conn.no_flush.unless(|| {
+            let args =
+                Args::forced(Opcode::Flush, nodeid(inode), conn.forced_creds()).arg(&FlushIn {
+                    fh: open.fh,
+                    lock_owner: conn.lock_owner(owner),
+                    ..FlushIn::default()
+                })?;
+            conn.chan().send(args)
+        })?;
+        Ok(())
     }
 
     fn llseek(file: &File, offset: i64, whence: Whence) -> Result<i64> {

@@ -128,15 +128,8 @@ impl Polls {
 /// What is true of the file now, `EPOLL*`; `table` is told who wakes the poller. Sleeps.
 pub(crate) fn poll<'file>(file: &'file File, table: &PollTable<'file>) -> u32 {
     let conn = conn(file.inode());
-    if conn.no_poll.get() {
-        return DEFAULT_POLLMASK;
-    }
-    match ask(file, table) {
-        Ok(events) => events,
-        Err(err) if err == ENOSYS => {
-            conn.no_poll.set();
-            DEFAULT_POLLMASK
-        }
+    match conn.no_poll.unless(|| ask(file, table)) {
+        Ok(events) => events.unwrap_or(DEFAULT_POLLMASK),
         Err(_) => EPOLLERR,
     }
 }

@@ -77,32 +77,25 @@ fn ask(
     unsupported: &Sticky,
     check: impl FnOnce(&[u8]) -> Result,
 ) -> Result<usize> {
-    if unsupported.get() {
-        return Err(EOPNOTSUPP);
-    }
     let conn = conn(inode);
     let room = to.len().min(xattr::SIZE_MAX);
-    let mut args = Args::new(opcode, nodeid(inode), conn.creds()?).arg(&GetxattrIn {
-        // At most SIZE_MAX.
-        size: room as u32,
-        ..GetxattrIn::default()
-    })?;
-    if let Some(name) = name {
-        args = args.arg(name.to_bytes_with_nul())?;
-    }
-    let sink = if room > 0 {
-        Sink::buffer(room)?
-    } else {
-        Sink::exactly(GetxattrOut::wire_size(conn.minor()))
-    };
-    let reply = match conn.chan().send(args.sink(sink)) {
-        Ok(reply) => reply,
-        Err(err) if err == ENOSYS => {
-            unsupported.set();
-            return Err(EOPNOTSUPP);
+    let reply = unsupported.unless(|| {
+        let mut args = Args::new(opcode, nodeid(inode), conn.creds()?).arg(&GetxattrIn {
+            // At most SIZE_MAX.
+            size: room as u32,
+            ..GetxattrIn::default()
+        })?;
+        if let Some(name) = name {
+            args = args.arg(name.to_bytes_with_nul())?;
         }
-        Err(err) => return Err(err),
-    };
+        let sink = if room > 0 {
+            Sink::buffer(room)?
+        } else {
+            Sink::exactly(GetxattrOut::wire_size(conn.minor()))
+        };
+        conn.chan().send(args.sink(sink))
+    })?;
+    let reply = reply.ok_or(EOPNOTSUPP)?;
     if room == 0 {
         let out = GetxattrOut::parse(reply.bytes(), conn.minor()).map_err(|_| EIO)?;
         return Ok((out.size as usize).min(xattr::SIZE_MAX));

@@ -115,7 +115,6 @@ impl Ready {
         }
         chan.abort();
         chan.wait_aborted();
-        conn.hide();
         Err(ENOTCONN)
     }
 }

@@ -2,7 +2,7 @@
 
 //! Reading the device: the server takes a request.
 
-use super::MAX_FRUITLESS_FAULTS;
+use super::Fruitless;
 use crate::{
     chan::Chan,
     iqueue::{
@@ -76,7 +76,7 @@ impl Dest for IovIterDest<'_> {
     }
 
     fn put_folios(&mut self, reader: &Reader<'_>) -> Result {
-        let mut fruitless = 0u32;
+        let mut fruitless = Fruitless::new();
         for range in reader.request.folios() {
             let mut at = 0usize;
             loop {
@@ -85,13 +85,7 @@ impl Dest for IovIterDest<'_> {
                 if at >= range.len() {
                     break;
                 }
-
-                fruitless = if copied == 0 {
-                    fruitless.saturating_add(1)
-                } else {
-                    0
-                };
-                if fruitless > MAX_FRUITLESS_FAULTS {
+                if fruitless.too_many(copied) {
                     return Err(EFAULT);
                 }
                 iov::fault_in_writeable(self, range.len().saturating_sub(at))?;
@@ -225,9 +219,8 @@ impl Reader<'_> {
     }
 
     fn end(&self, inner: SpinLockGuard<'_, Inner>, end: End, answer: Result<Answer>) {
-        let ended = self.request.settle(inner, end, answer);
-        self.pqueue.remove(&self.request);
-        self.chan.finish(ended);
+        self.chan
+            .end(self.pqueue, &self.request, inner, end, answer);
     }
 }
 

@@ -2,7 +2,7 @@
 
 //! Writing the device: the server answers a request.
 
-use super::MAX_FRUITLESS_FAULTS;
+use super::Fruitless;
 use crate::{
     chan::Chan,
     pqueue::Pqueue,
@@ -128,20 +128,14 @@ impl<'a> Writer<'a> {
     /// Copies `len` bytes to the folios of the request and ends it.
     fn folios(self, len: usize, from: &mut IovIterSource<'_>) -> Result {
         let mut at = 0usize;
-        let mut fruitless = 0u32;
+        let mut fruitless = Fruitless::new();
         loop {
             let copied = self.copy_section(|folios| folios.copy_from(at, from))?;
             at = at.saturating_add(copied);
             if at >= len {
                 return self.end(Ok(Answer::Folios(len)));
             }
-
-            fruitless = if copied == 0 {
-                fruitless.saturating_add(1)
-            } else {
-                0
-            };
-            if fruitless > MAX_FRUITLESS_FAULTS
+            if fruitless.too_many(copied)
                 || iov::fault_in_readable(from, len.saturating_sub(at)).is_err()
             {
                 self.end(Err(EIO))?;
@@ -171,9 +165,9 @@ impl<'a> Writer<'a> {
         match inner.state.leave_copy() {
             Ok(None) => Ok(copied),
             Ok(Some(end)) => {
-                let ended = self.request.settle(inner, end, Err(ECONNABORTED));
-                self.pqueue.remove(&self.request);
-                self.chan.finish(ended);
+                let aborted = Err(ECONNABORTED);
+                self.chan
+                    .end(self.pqueue, &self.request, inner, end, aborted);
                 Err(ENOENT)
             }
             Err(_) => Err(ENOENT),
@@ -188,9 +182,8 @@ impl<'a> Writer<'a> {
     fn end(&self, answer: Result<Answer>) -> Result {
         let mut inner = self.request.lock();
         let end = inner.state.answered().map_err(|_| ENOENT)?;
-        let ended = self.request.settle(inner, end, answer);
-        self.pqueue.remove(&self.request);
-        self.chan.finish(ended);
+        self.chan
+            .end(self.pqueue, &self.request, inner, end, answer);
         Ok(())
     }
 }

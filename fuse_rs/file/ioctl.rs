@@ -28,7 +28,8 @@ use fuse_abi::{
 use kernel::{
     ioctl::{
         _IOC_DIR,
-        _IOC_SIZE, //
+        _IOC_SIZE,
+        _IOR, //
     },
     page::PAGE_SIZE,
     prelude::*,
@@ -44,7 +45,14 @@ const GETS: u32 = kernel::uapi::_IOC_READ;
 
 /// `FS_IOC_GETFLAGS`, `FS_IOC32_GETFLAGS`, `FS_IOC_FSGETXATTR`: the first has an argument of
 /// another size than its number says.
-const FILE_FLAGS: [u32; 3] = [0x8008_6601, 0x8004_6601, 0x801c_581f];
+const FILE_FLAGS: [u32; 3] = [
+    _IOR::<c_long>(b'f' as u32, 1),
+    _IOR::<c_int>(b'f' as u32, 1),
+    _IOR::<[u8; FSXATTR_SIZE]>(b'X' as u32, 31),
+];
+
+/// Bytes of a `struct fsxattr`.
+const FSXATTR_SIZE: usize = 28;
 
 /// Passes an ioctl on to the server; `compat` if the caller is a 32-bit one. Sleeps. Returns what
 /// the server says.
@@ -77,7 +85,7 @@ pub(crate) fn ioctl(
 
     let mut flags = IoctlFlags::empty();
     flags.set(IoctlFlags::DIR, is_dir);
-    flags.set(IoctlFlags::COMPAT | IoctlFlags::IS_32BIT, compat);
+    flags.set(IoctlFlags::COMPAT, compat);
     flags.set(IoctlFlags::IS_32BIT, compat || cfg!(not(CONFIG_64BIT)));
     let args = Args::new(Opcode::Ioctl, nodeid(inode), conn.creds()?)
         .arg(&IoctlIn {

@@ -33,11 +33,9 @@ use kernel::{
 use vfs::lock::{
     Command,
     Lock,
-    Taken, //
+    Taken,
+    UNLOCKED, //
 };
-
-/// `F_UNLCK`.
-const UNLOCKED: u32 = 2;
 
 /// A lock of fcntl(2). Sleeps.
 pub(super) fn posix(file: &File, command: Command, mut lock: Lock<'_>) -> Result<Taken> {

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     attr,
+    dev::Fruitless,
     inode::{
         conn,
         INode, //
@@ -31,10 +32,6 @@ use vfs::{
     attr::FileType,
     iov, //
 };
-
-/// How often in a row pages may be faulted in, or a folio dropped, for nothing: something undoes it
-/// each time.
-const MAX_FRUITLESS: u32 = 16;
 
 /// What came of storing into one folio.
 enum Stored {
@@ -63,7 +60,7 @@ impl Notifications {
         }
         let mut pos = arg.offset;
         let mut left = len;
-        let mut fruitless = 0u32;
+        let mut fruitless = Fruitless::new();
         while left > 0 {
             let absent = {
                 let sb = self.mount()?;
@@ -72,7 +69,7 @@ impl Notifications {
                     Stored::Bytes(stored) => {
                         pos = pos.saturating_add(stored as u64);
                         left = left.saturating_sub(stored);
-                        fruitless = 0;
+                        fruitless = Fruitless::new();
                         continue;
                     }
                     Stored::Absent(len) => len,
@@ -82,8 +79,7 @@ impl Notifications {
                     }
                 }
             };
-            fruitless = fruitless.saturating_add(1);
-            if fruitless > MAX_FRUITLESS {
+            if fruitless.too_many(0) {
                 return Err(if absent > 0 { EFAULT } else { EBUSY });
             }
             iov::fault_in_readable(from, absent)?;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 #include <linux/bvec.h>
+#include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/uaccess.h>
@@ -24,37 +25,21 @@ static size_t fuse_rs_folio_span(struct folio *folio, size_t off, size_t len)
 	return len;
 }
 
-size_t fuse_rs_helper_copy_folio_from_iter_nofault(struct folio *folio, size_t off,
-						   size_t len, struct iov_iter *i)
+/* To or from @i, as its direction says. */
+size_t fuse_rs_helper_copy_folio_iter_nofault(struct folio *folio, size_t off, size_t len,
+					      struct iov_iter *i)
 {
 	size_t done = 0;
 
 	pagefault_disable();
 	while (done < len) {
-		size_t span = fuse_rs_folio_span(folio, off + done, len - done);
+		size_t span = fuse_rs_folio_span(folio, off + done, len - done), copied;
 		char *addr = kmap_local_folio(folio, off + done);
-		size_t copied = _copy_from_iter(addr, span, i);
 
-		kunmap_local(addr);
-		done += copied;
-		if (copied < span)
-			break;
-	}
-	pagefault_enable();
-	return done;
-}
-
-size_t fuse_rs_helper_copy_folio_to_iter_nofault(struct folio *folio, size_t off,
-						 size_t len, struct iov_iter *i)
-{
-	size_t done = 0;
-
-	pagefault_disable();
-	while (done < len) {
-		size_t span = fuse_rs_folio_span(folio, off + done, len - done);
-		char *addr = kmap_local_folio(folio, off + done);
-		size_t copied = _copy_to_iter(addr, span, i);
-
+		if (iov_iter_rw(i) == WRITE)
+			copied = _copy_from_iter(addr, span, i);
+		else
+			copied = _copy_to_iter(addr, span, i);
 		kunmap_local(addr);
 		done += copied;
 		if (copied < span)
@@ -74,32 +59,14 @@ void fuse_rs_helper_folio_zero_range(struct folio *folio, size_t off, size_t len
 	folio_zero_range(folio, off, len);
 }
 
-/*
- * As above, to the part of a run of pages in one folio that is behind its first
- * @at bytes. The folio may be anything that a process can have mapped.
- */
+/* From @i to what of a run of pages in one folio is behind its first @at bytes. */
 size_t fuse_rs_helper_copy_bvec_from_iter_nofault(const struct bio_vec *bv, size_t at,
 						  struct iov_iter *i)
 {
-	size_t off = bv->bv_offset + at, end = bv->bv_offset + bv->bv_len;
+	struct folio *folio = page_folio(bv->bv_page);
+	size_t off = folio_page_idx(folio, bv->bv_page) * PAGE_SIZE + bv->bv_offset + at;
 
-	pagefault_disable();
-	while (off < end) {
-		struct page *page = bv->bv_page + off / PAGE_SIZE;
-		size_t span = end - off, copied;
-		char *addr;
-
-		if (PageHighMem(page))
-			span = min(span, PAGE_SIZE - offset_in_page(off));
-		addr = kmap_local_page(page);
-		copied = _copy_from_iter(addr + offset_in_page(off), span, i);
-		kunmap_local(addr);
-		off += copied;
-		if (copied < span)
-			break;
-	}
-	pagefault_enable();
-	return off - bv->bv_offset - at;
+	return fuse_rs_helper_copy_folio_iter_nofault(folio, off, bv->bv_len - at, i);
 }
 
 /* A run that was pinned is about to be written to. May sleep. */

@@ -39,10 +39,9 @@ impl FasyncList {
     ///
     /// `ENOMEM`.
     pub(crate) fn set(&self, fd: c_int, file: &LocalFile, on: bool) -> Result {
+        let on = c_int::from(on);
         // SAFETY: By the type invariants the list is valid, and so is the file.
-        let ret =
-            unsafe { bindings::fasync_helper(fd, file.as_ptr(), c_int::from(on), self.0.get()) };
-        to_result(ret)
+        to_result(unsafe { bindings::fasync_helper(fd, file.as_ptr(), on, self.0.get()) })
     }
 
     /// Sends `SIGIO`, or what the owners want instead of it: there is something to read. Any

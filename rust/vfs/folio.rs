@@ -83,7 +83,7 @@ impl Folio {
     ) -> usize {
         let len = self.clamp(offset, len);
         // SAFETY: The range is within the folio, which is referenced.
-        unsafe { bindings::copy_folio_from_iter_nofault(self.as_ptr(), offset, len, from.as_raw()) }
+        unsafe { bindings::copy_folio_iter_nofault(self.as_ptr(), offset, len, from.as_raw()) }
     }
 
     /// Zeroes up to `len` bytes at `offset`.
@@ -145,9 +145,7 @@ impl FolioRange {
         let len = self.len.saturating_sub(at);
         let offset = self.offset.saturating_add(at);
         // SAFETY: By the type invariants the bytes are within the folio, or there are none.
-        unsafe {
-            bindings::copy_folio_to_iter_nofault(self.folio.as_ptr(), offset, len, to.as_raw())
-        }
+        unsafe { bindings::copy_folio_iter_nofault(self.folio.as_ptr(), offset, len, to.as_raw()) }
     }
 
     /// Copies what is from `at` on to `to`, as much as there is room for. Returns the bytes copied.

@@ -16,6 +16,9 @@ use kernel::{
     prelude::*, //
 };
 
+/// `F_UNLCK`: the kind of a lock that is none.
+pub const UNLOCKED: u32 = bindings::F_UNLCK;
+
 /// Whom a lock belongs to: the open files of a process, or one open file. Wraps `fl_owner_t`.
 ///
 /// The number is an address of the kernel: not for anyone outside.
@@ -108,7 +111,7 @@ impl<'a> Lock<'a> {
 
     /// Whether the lock is given up.
     pub fn is_unlock(&self) -> bool {
-        self.kind() == bindings::F_UNLCK
+        self.kind() == UNLOCKED
     }
 
     /// Whether the caller waits for the lock.
@@ -139,7 +142,7 @@ impl<'a> Lock<'a> {
 
     /// Makes it no lock at all: nothing is in the way.
     pub fn set_free(&mut self) {
-        self.0.c.flc_type = bindings::F_UNLCK as u8;
+        self.0.c.flc_type = UNLOCKED as u8;
     }
 
     /// Does `command` among the callers on this machine (`posix_test_lock`, `posix_lock_file`); for

@@ -80,11 +80,11 @@ impl Registration {
         for knob in knobs {
             table.push(knob.entry(), GFP_KERNEL)?;
         }
+        let (dir, entries) = (dir.as_char_ptr(), table.as_ptr());
         // SAFETY: `dir` and what the table refers to are static; the table outlives the
         // registration. The handler writes `value` and reads `min` and `max` as the `unsigned int`
         // that they are, `value` like an atomic.
-        let header =
-            unsafe { bindings::register_sysctl_sz(dir.as_char_ptr(), table.as_ptr(), table.len()) };
+        let header = unsafe { bindings::register_sysctl_sz(dir, entries, table.len()) };
         // INVARIANT: Just made.
         Ok(Self {
             header: NonNull::new(header).ok_or(ENOMEM)?,

@@ -39,9 +39,9 @@ impl MountPoint {
         // SAFETY: The name ends with NUL.
         let parent = unsafe { bindings::kobject_create_and_add(parent.as_char_ptr(), fs) };
         let parent = NonNull::new(parent).ok_or(ENOMEM)?;
+        let c_name = name.as_char_ptr();
         // SAFETY: We have just been given the kobject.
-        let ret =
-            unsafe { bindings::sysfs_create_mount_point(parent.as_ptr(), name.as_char_ptr()) };
+        let ret = unsafe { bindings::sysfs_create_mount_point(parent.as_ptr(), c_name) };
         if let Err(error) = to_result(ret) {
             // SAFETY: The reference is ours, and not used again.
             unsafe { bindings::kobject_put(parent.as_ptr()) };

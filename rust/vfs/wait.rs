@@ -146,12 +146,12 @@ impl WaitQueue {
         let entry = Opaque::<bindings::wait_queue_entry>::uninit();
         // SAFETY: `entry` is valid for writes.
         unsafe { bindings::init_wait_entry(entry.get(), flags) };
+        let head = self.head.get();
         let result = loop {
             // SAFETY: By the type invariants the queue is initialised. `entry` is initialised and
             // stays at its place, which this function does not leave before the entry is off the
             // queue.
-            let signal =
-                unsafe { bindings::prepare_to_wait_event(self.head.get(), entry.get(), state) };
+            let signal = unsafe { bindings::prepare_to_wait_event(head, entry.get(), state) };
             if let Some(value) = condition() {
                 break Ok(value);
             }

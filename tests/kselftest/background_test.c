@@ -80,19 +80,25 @@ TEST_F_TIMEOUT(background, limit, TEST_BOUND)
 	EXPECT_TRUE(mock_wait_seen(self->m, FUSE_RELEASE, 2));
 }
 
+/* One reader has the only place that there is, the other one waits for it. */
+static void one_waits(struct __test_metadata *_metadata, struct mock *m, struct mock_call **one, struct mock_call **two)
+{
+	m->init.out.max_background = 1;
+	m->init.out.congestion_threshold = 100;
+	begin(_metadata, m);
+	*one = mock_call(m, mock_call_open_read, mock_path(m, "one"));
+	EXPECT_EQ(1, reads(m));
+	*two = mock_call(m, mock_call_open_read, mock_path(m, "two"));
+	ASSERT_TRUE(mock_wait_seen(m, FUSE_OPEN, 2));
+	usleep(100000);
+}
+
 /* Who waits for his turn can be killed; the file that he closes then is released in its turn. */
 TEST_F_TIMEOUT(background, killed_waiter, TEST_BOUND)
 {
 	struct mock_call *one, *two;
 
-	self->m->init.out.max_background = 1;
-	self->m->init.out.congestion_threshold = 100;
-	begin(_metadata, self->m);
-	one = mock_call(self->m, mock_call_open_read, mock_path(self->m, "one"));
-	EXPECT_EQ(1, reads(self->m));
-	two = mock_call(self->m, mock_call_open_read, mock_path(self->m, "two"));
-	ASSERT_TRUE(mock_wait_seen(self->m, FUSE_OPEN, 2));
-	usleep(100000);
+	one_waits(_metadata, self->m, &one, &two);
 	kill(two->pid, SIGKILL);
 	EXPECT_FALSE(mock_call_done(two));
 	EXPECT_EQ(0, two->pid) {
@@ -112,14 +118,7 @@ TEST_F_TIMEOUT(background, death, TEST_BOUND)
 {
 	struct mock_call *one, *two;
 
-	self->m->init.out.max_background = 1;
-	self->m->init.out.congestion_threshold = 100;
-	begin(_metadata, self->m);
-	one = mock_call(self->m, mock_call_open_read, mock_path(self->m, "one"));
-	EXPECT_EQ(1, reads(self->m));
-	two = mock_call(self->m, mock_call_open_read, mock_path(self->m, "two"));
-	ASSERT_TRUE(mock_wait_seen(self->m, FUSE_OPEN, 2));
-	usleep(100000);
+	one_waits(_metadata, self->m, &one, &two);
 	mock_kill(self->m);
 	ASSERT_TRUE(mock_call_done(one));
 	ASSERT_TRUE(mock_call_done(two));
